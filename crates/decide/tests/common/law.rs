@@ -1,0 +1,267 @@
+//! The laws. Each names itself in what it says when it is broken.
+
+use api::Phase;
+use decide::effect::Effect;
+use decide::names::Names;
+use decide::phases::successors;
+use decide::side::Side;
+use decide::step::Step;
+use decide::toy::{Body, Boundary, Fate, GateMood, Millis, Pass, QUEUES, Toy, stamp};
+
+/// How long the route must have been seen before anybody is fenced.
+const ROUTE_MILLIS: Millis = 1000;
+
+/// Judges one migration, pass by pass.
+pub struct Judge {
+    calm: bool,
+    /// Whether a switch ran into its time-out: what is carried then comes late.
+    late: bool,
+    refusals: usize,
+    stored: Phase,
+    /// In which phase instance consumers were closed already.
+    consumers_closed: Option<Phase>,
+}
+
+impl Judge {
+    /// A judge of a calm migration is stricter.
+    pub const fn new(calm: bool) -> Self {
+        Self { calm, late: false, refusals: 0, stored: Phase::Preflight, consumers_closed: None }
+    }
+
+    /// Notes what holds before a pass.
+    pub fn before<B: Boundary>(&mut self, body: &Body<B>) {
+        self.stored = body.phase();
+    }
+
+    /// Judges what a pass did.
+    pub fn after<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
+        let waited = pass
+            .status
+            .switching
+            .as_ref()
+            .and_then(|s| s.pointed_at.as_ref())
+            .map_or(0, |pointed| stamp(pass.at).as_second() - pointed.0.as_second());
+        let patience = i64::from(body.plan.cutover.timeout_seconds);
+        self.late |=
+            pass.phase == Phase::RollingBack || (pass.phase == Phase::Switching && waited + 1 >= patience);
+        self.moves(body, pass)?;
+        says(pass)?;
+        for (effect, fate) in &pass.effects {
+            if *fate != Fate::Before {
+                self.acts(body, pass, effect)?;
+            }
+        }
+        self.closes(body, pass)?;
+        self.refuses(&body.toy)?;
+        if body.toy.truth.removed_serving_green {
+            return Err("(h) green was removed though a Service had led to it".to_owned());
+        }
+        if let Some(held) = body.toy.truth.scaled_with.filter(|held| *held > 0) {
+            return Err(format!("(a) blue was scaled to zero with {held} messages"));
+        }
+        Ok(())
+    }
+
+    /// (d) Legal transitions; (b), (g) what must hold at some of them.
+    fn moves<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
+        let Step::Go(next) = &pass.step else { return Ok(()) };
+        self.consumers_closed = None;
+        if !successors(pass.phase).contains(next) {
+            return Err(format!("(d) from {} to {next}", pass.phase));
+        }
+        if *next == Phase::Switching {
+            if body.toy.settings.gate != GateMood::Good {
+                return Err(format!("(g) switching though the gate is {:?}", body.toy.settings.gate));
+            }
+            if pass.status.gate.as_ref().is_none_or(|gate| gate.verdict != "Pass") {
+                return Err("(g) switching without a pass of the gate".to_owned());
+            }
+        }
+        let left = match (pass.phase, next) {
+            (Phase::Switching, Phase::Soaking) => Side::Blue,
+            (Phase::RollingBack, Phase::RolledBack) => Side::Green,
+            _ => return Ok(()),
+        };
+        let (held, open) = (body.toy.held(left), body.toy.brokers.of(left).connections.len());
+        if held > 0 || open > 0 {
+            return Err(format!(
+                "(b) {} ends with {held} messages and {open} connections on {left}",
+                pass.phase
+            ));
+        }
+        Ok(())
+    }
+
+    /// What must hold of an effect.
+    fn acts<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass, effect: &Effect) -> Result<(), String> {
+        let (toy, phase) = (&body.toy, pass.phase);
+        let heading = match phase {
+            Phase::Switching => Some(Side::Blue),
+            Phase::RollingBack => Some(Side::Green),
+            _ => None,
+        };
+        match effect {
+            Effect::Fence { side, users } => {
+                self.may_leave(heading, *side, effect)?;
+                recorded(toy, *side, users)?;
+                routed(toy, side.other())
+            }
+            Effect::Point(_) => {
+                self.may_leave(heading, heading.unwrap_or(Side::Blue), effect)?;
+                if toy.record.is_none() {
+                    return Err("(d) Services pointed without a record".to_owned());
+                }
+                Ok(())
+            }
+            Effect::Close { side, .. } => self.may_leave(heading, *side, effect),
+            Effect::Carry { from, .. } => self.may_leave(heading, *from, effect),
+            Effect::EnableFeatureFlags(Side::Blue) | Effect::RebalanceLeaders(Side::Blue) => {
+                Err(format!("(h) {} on blue", effect.name()))
+            }
+            Effect::ScaleBlueToZero if phase != Phase::Retiring => Err(format!("(h) blue scaled in {phase}")),
+            _ => Ok(()),
+        }
+    }
+
+    /// (d), (h) Only the switch, stored as such, fences, points, closes and carries, and only the side it leaves.
+    fn may_leave(&self, heading: Option<Side>, side: Side, effect: &Effect) -> Result<(), String> {
+        if heading != Some(side) || !self.stored.is_switch() {
+            return Err(format!("(h) {} on {side} while {} is stored", effect.name(), self.stored));
+        }
+        Ok(())
+    }
+
+    /// (b) Before the time-out the last consumers go only when their queues are empty and no publisher is left.
+    fn closes<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
+        let Some(closing) = pass.closing.filter(|closing| closing.consumers > 0) else { return Ok(()) };
+        let since = pass.status.phase_since.as_ref().map_or(0, |since| since.0.as_second());
+        let overdue = stamp(pass.at).as_second() - since > i64::from(body.plan.cutover.timeout_seconds);
+        let first = self.consumers_closed.replace(pass.phase) != Some(pass.phase);
+        if first && !overdue && (closing.ready > 0 || closing.publishers > 0) {
+            return Err(format!("(b) consumers closed too early: {closing:?}"));
+        }
+        Ok(())
+    }
+
+    /// (c) Nobody is refused on the side that his Service leads to; in a calm migration nobody at all.
+    fn refuses(&mut self, toy: &Toy) -> Result<(), String> {
+        for refusal in toy.truth.refusals.iter().skip(self.refusals) {
+            let known = toy.brokers.of(refusal.side).users.contains_key(&toy.clients[refusal.client].user);
+            if refusal.selected == Some(refusal.side) && known {
+                return Err(format!("(c) refused where his Service leads: {refusal:?}"));
+            }
+            if self.calm && !refusal.straight && known {
+                return Err(format!("(c) refused in a calm migration: {refusal:?}"));
+            }
+        }
+        self.refusals = toy.truth.refusals.len();
+        Ok(())
+    }
+
+    /// What must hold at the end.
+    pub fn at_end<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
+        let toy = &body.toy;
+        let lost = toy.lost();
+        if !lost.is_empty() {
+            let first = &toy.truth.messages[lost[0]];
+            return Err(format!("(a) {} confirmed messages are lost, first {first:?}", lost.len()));
+        }
+        let twice = toy.unexplained();
+        if !twice.is_empty() {
+            return Err(format!("(a) {} messages came twice without a reason", twice.len()));
+        }
+        if self.calm && !self.late && toy.truth.reordered > 0 {
+            return Err(format!("(a) {} messages out of order in a calm migration", toy.truth.reordered));
+        }
+        let serving = toy.selected(0).ok_or("(c) the Service selects nobody")?;
+        if (0..toy.services.len()).any(|index| toy.selected(index) != Some(serving)) {
+            return Err("(c) the Services lead to different sides".to_owned());
+        }
+        let stranded = toy.stranded(serving.other());
+        if !stranded.is_empty() {
+            return Err(format!("(a) {} messages stranded on {}", stranded.len(), serving.other()));
+        }
+        let wanted = match pass.phase {
+            Phase::Completed => Some(Side::Green),
+            Phase::RolledBack => Some(Side::Blue),
+            _ => None,
+        };
+        if wanted.is_some_and(|wanted| wanted != serving) {
+            return Err(format!("(a) {} and {serving} serves", pass.phase));
+        }
+        if pass.phase.is_terminal() || body.plan.orders.deleted {
+            leftovers(toy)?;
+        }
+        Ok(())
+    }
+}
+
+/// (e) Every wait has a reason and says something, in status too.
+fn says(pass: &Pass) -> Result<(), String> {
+    let (Step::Wait(wait) | Step::Stop(wait)) = &pass.step else { return Ok(()) };
+    let told = pass.status.wait.as_ref().is_some_and(|told| {
+        told.reason == wait.reason.as_str() && !told.detail.is_empty() && told.since.is_some()
+    });
+    if wait.detail.trim().is_empty() || !told {
+        return Err(format!("(e) {} waits for {} and says nothing", pass.phase, wait.reason.as_str()));
+    }
+    Ok(())
+}
+
+/// (d) Whoever is fenced is on record with the limit that he had.
+fn recorded(toy: &Toy, side: Side, users: &[String]) -> Result<(), String> {
+    let Some(record) = &toy.record else { return Err("(d) fenced without a record".to_owned()) };
+    match users.iter().find(|user| record.limit(side, user).is_none()) {
+        Some(user) => Err(format!("(d) {user} fenced on {side} and not on record")),
+        None => Ok(()),
+    }
+}
+
+/// (c) A fence never precedes the route.
+fn routed(toy: &Toy, to: Side) -> Result<(), String> {
+    for history in &toy.services {
+        let Some((at, side)) = history.last() else { continue };
+        if *side != Some(to) || toy.now - at < ROUTE_MILLIS {
+            return Err(format!(
+                "(c) fenced {} ms after the last change of a Service that leads to {side:?}",
+                toy.now - at
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// (c) Nothing of ours is left; (i) blue is as it was.
+fn leftovers(toy: &Toy) -> Result<(), String> {
+    if toy.record.is_some() {
+        return Err("(c) the record is left".to_owned());
+    }
+    if !toy.process.canary.is_empty() || toy.process.probe_since.is_some() {
+        return Err("(c) the canary or the probe still runs".to_owned());
+    }
+    for side in Side::BOTH {
+        let broker = toy.brokers.of(side);
+        if !broker.exists || broker.replicas == 0 {
+            continue;
+        }
+        if !broker.ours.is_empty() || !broker.epochs.is_empty() {
+            return Err(format!("(c) left on {side}: {:?}, epochs {:?}", broker.ours, broker.epochs));
+        }
+        let original = [("admin", None), ("billing", Some(50)), ("gone", Some(0)), ("shop", None)];
+        for (user, limit) in &broker.users {
+            let before = original.iter().find(|(name, _)| name == user).and_then(|(_, limit)| *limit);
+            if *limit != before {
+                return Err(format!("(c) {user} has limit {limit:?} on {side}, had {before:?}"));
+            }
+        }
+        let ours = |name: &String| Names::is_ours(name);
+        if broker.users.keys().any(ours) || (side == Side::Blue && broker.users.len() < original.len()) {
+            return Err(format!("(i) users of {side}: {:?}", broker.users));
+        }
+        let queues = broker.queues.iter().filter(|queue| queue.exists).count();
+        if side == Side::Blue && queues != QUEUES.len() - if toy.settings.returns { 1 } else { 2 } {
+            return Err(format!("(i) blue has {queues} queues"));
+        }
+    }
+    Ok(())
+}
