@@ -1,5 +1,6 @@
 //! The end-to-end suite and the demo: real brokers on a real Kubernetes, under load.
 
+pub mod brokers;
 pub mod cluster;
 pub mod demo;
 pub mod error;

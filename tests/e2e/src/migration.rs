@@ -101,6 +101,29 @@ impl Migration {
     }
 }
 
+/// The demo's migration with `patch` merged into its spec.
+pub async fn manifest(cluster: &Cluster, patch: &Value) -> Result<String> {
+    let dry_run = ["create", "--dry-run=client", "-o", "json", "-f", "-"];
+    let text = cluster.kubectl_with(&dry_run, crate::shop::manifests::MIGRATION).await?;
+    let mut object: Value = serde_json::from_str(&text).map_err(|e| Error::Malformed(e.to_string()))?;
+    if let Some(spec) = object.get_mut("spec") {
+        merge(spec, patch);
+    }
+    Ok(object.to_string())
+}
+
+/// Merges as JSON merge patch does, but that null stays.
+fn merge(into: &mut Value, patch: &Value) {
+    match (into, patch) {
+        (Value::Object(into), Value::Object(patch)) => {
+            for (key, value) in patch {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (slot, value) => slot.clone_from(value),
+    }
+}
+
 /// One line of a status.
 pub fn describe(status: &RabbitMQMigrationStatus) -> String {
     let phase = status.phase.unwrap_or_default();

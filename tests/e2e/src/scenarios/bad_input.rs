@@ -1,11 +1,11 @@
 //! Mistakes in the spec: each gets a clear condition, and blue is untouched.
 
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::brokers::{definitions, nothing_of_ours};
+use crate::cluster::Cluster;
 use crate::demo;
 use crate::error::{Error, Result, expect};
-use crate::migration::{Migration, describe};
-use crate::shop::{self, broker, manifests};
-use rabbit::Credentials;
+use crate::migration::{self, Migration, describe};
+use crate::shop::{self, manifests};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -50,27 +50,18 @@ pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     demo::clean(&cluster).await?;
     shop::install_blue(&cluster).await?;
     let blue = shop::administrator();
-    let before = definitions(&cluster, &blue).await?;
+    let before = definitions(&cluster, "rabbitmq-0", &blue).await?;
     for mistake in &MISTAKES {
         try_one(&cluster, mistake).await?;
     }
     refused_by_the_api_server(&cluster).await?;
     nothing_of_ours(&cluster, "rabbitmq-0", &blue).await?;
-    let after = definitions(&cluster, &blue).await?;
+    let after = definitions(&cluster, "rabbitmq-0", &blue).await?;
     expect(before == after, "blue's definitions to be as they were")
 }
 
 async fn try_one(cluster: &Cluster, mistake: &Mistake) -> Result<()> {
-    let manifest = cluster
-        .kubectl_with(&["create", "--dry-run=client", "-o", "json", "-f", "-"], manifests::MIGRATION)
-        .await?;
-    let mut object: Value = serde_json::from_str(&manifest).map_err(|e| Error::Malformed(e.to_string()))?;
-    let mut spec = object.get("spec").cloned().unwrap_or_default();
-    merge(&mut spec, (mistake.patch)());
-    if let Some(slot) = object.get_mut("spec") {
-        *slot = spec;
-    }
-    cluster.apply(&object.to_string()).await?;
+    cluster.apply(&migration::manifest(cluster, &(mistake.patch)()).await?).await?;
     let migration = Migration::new(cluster, "orders");
     let named = |status: &api::RabbitMQMigrationStatus| {
         status.findings.iter().any(|f| f.check == mistake.check && f.evidence.contains(mistake.says))
@@ -81,17 +72,6 @@ async fn try_one(cluster: &Cluster, mistake: &Mistake) -> Result<()> {
     expect(status.phase == Some(api::Phase::Preflight), format!("to stay in Preflight, got {shown}"))?;
     expect(status.findings.iter().all(|f| !f.remedy.is_empty()), "every finding to have a remedy")?;
     migration.delete().await
-}
-
-fn merge(into: &mut Value, patch: Value) {
-    match (into, patch) {
-        (Value::Object(into), Value::Object(patch)) => {
-            for (key, value) in patch {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (slot, value) => *slot = value,
-    }
 }
 
 /// What the schema and its rules refuse never becomes an object.
@@ -110,21 +90,4 @@ async fn refused_by_the_api_server(cluster: &Cluster) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A broker's definitions, without what changes by itself.
-pub async fn definitions(cluster: &Cluster, credentials: &Credentials) -> Result<Value> {
-    let blue = shop::management(cluster, "rabbitmq-0", credentials).await?;
-    let bytes = blue.export_definitions().await.map_err(broker("export definitions"))?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::Malformed(format!("definitions of blue: {e}")))
-}
-
-/// Expects nothing of ours on a broker: no vhost, no user, no limit of 0.
-pub async fn nothing_of_ours(cluster: &Cluster, pod: &str, credentials: &Credentials) -> Result<()> {
-    let side = shop::management(cluster, pod, credentials).await?;
-    let bytes = side.export_definitions().await.map_err(broker("export definitions"))?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    expect(!text.contains("rmqm."), format!("nothing of ours in the definitions of {pod} ({NAMESPACE})"))?;
-    let fenced = text.contains("\"max-connections\":0");
-    expect(!fenced, format!("no user of {pod} to be fenced"))
 }
