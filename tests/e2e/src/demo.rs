@@ -24,7 +24,12 @@ pub async fn install_operator(cluster: &Cluster, root: &Path) -> Result<()> {
         "crd/rabbitmqmigrations.rabbitmq-migration.io",
         "--timeout=30s",
     ];
-    cluster.kubectl(&established).await?;
+    // Right after it was made the object has no conditions at all, which kubectl takes for an error.
+    cluster
+        .wait("the custom resource definition", 30, || async {
+            Ok(cluster.kubectl(&established).await.map(|_| ()).map_err(|error| error.to_string()))
+        })
+        .await?;
     let overlay = root.join("deploy/overlays/lab");
     let overlay = overlay.display().to_string();
     cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
