@@ -48,6 +48,14 @@ pub async fn wait_for_operator(cluster: &Cluster) -> Result<()> {
         .await
 }
 
+/// From whatever an earlier run left to a blue under load, with an operator that has nothing to do yet.
+pub async fn begin_under_load(cluster: &Cluster, root: &Path) -> Result<()> {
+    clean(cluster).await?;
+    install_operator(cluster, root).await?;
+    shop::install_blue(cluster).await?;
+    shop::open(cluster).await
+}
+
 /// Removes everything that a run made, but not the operator.
 pub async fn clean(cluster: &Cluster) -> Result<()> {
     for name in ["orders", "back"] {

@@ -21,10 +21,7 @@ const SECONDS: u64 = 600;
 /// Aborts, retries, kills, audits.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     let mut show = Show::default();
-    demo::clean(&cluster).await?;
-    demo::install_operator(&cluster, &root).await?;
-    shop::install_blue(&cluster).await?;
-    shop::open(&cluster).await?;
+    demo::begin_under_load(&cluster, &root).await?;
     let blue = shop::administrator();
     let before = definitions(&cluster, "rabbitmq-0", &blue).await?;
     cluster.apply(&migration::manifest(&cluster, &quick_gate()).await?).await?;

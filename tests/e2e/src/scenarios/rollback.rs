@@ -15,10 +15,7 @@ use std::path::PathBuf;
 /// Switches, soaks a little, asks for blue again.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     let mut show = Show::default();
-    demo::clean(&cluster).await?;
-    demo::install_operator(&cluster, &root).await?;
-    shop::install_blue(&cluster).await?;
-    shop::open(&cluster).await?;
+    demo::begin_under_load(&cluster, &root).await?;
     shop::reset_gaps(&cluster).await?;
     let before = definitions(&cluster, "rabbitmq-0", &shop::administrator()).await?;
     let mut patch = quick_gate();
