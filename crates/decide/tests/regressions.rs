@@ -249,3 +249,16 @@ fn a_deletion_ends_where_blue_never_answered() {
     body.order(Order::Delete);
     run(&mut body, |_, pass| matches!(&pass.step, Step::Stop(wait) if wait.reason == Reason::CleaningUp));
 }
+
+#[test]
+fn a_queue_whose_consumers_died_is_carried_and_not_waited_for() {
+    // The canary's consumer dies with the operator, and comes back on green: blue's rest has nobody.
+    let mut body = body(Settings { timeout_seconds: 600, ..Settings::default() }, Honest);
+    let on_the_way = [Reason::PublishersLeaving, Reason::Draining, Reason::Settling];
+    let draining = |_: &Body<Honest>, pass: &Pass| matches!(&pass.step, Step::Wait(wait) if on_the_way.contains(&wait.reason));
+    run(&mut body, draining);
+    body.restart();
+    let cut = body.toy.now;
+    until(&mut body, Phase::Soaking);
+    assert!(body.toy.now - cut < 60_000, "{} ms", body.toy.now - cut);
+}

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::ListParams;
 use kube::{Api, Client};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -23,11 +23,13 @@ pub struct Cluster {
     pub http: reqwest::Client,
     kubectl: PathBuf,
     kubeconfig: PathBuf,
+    lab: Option<PathBuf>,
 }
 
 impl Cluster {
     /// Connects. The calling process must be in the lab's network already where the lab is used.
-    pub async fn connect(kubeconfig: PathBuf, kubectl: PathBuf) -> Result<Self> {
+    /// `lab` is the lab's program, where this is the lab: only there can faults be made.
+    pub async fn connect(kubeconfig: PathBuf, kubectl: PathBuf, lab: Option<PathBuf>) -> Result<Self> {
         let read = kube::config::Kubeconfig::read_from(&kubeconfig)
             .map_err(|error| Error::Malformed(format!("{}: {error}", kubeconfig.display())))?;
         let config = kube::Config::from_custom_kubeconfig(read, &kube::config::KubeConfigOptions::default())
@@ -42,7 +44,7 @@ impl Cluster {
             .no_proxy()
             .build()
             .map_err(|source| Error::Http { attempt: "make an HTTP client".to_owned(), source })?;
-        Ok(Self { client, http, kubectl, kubeconfig })
+        Ok(Self { client, http, kubectl, kubeconfig, lab })
     }
 
     /// Runs kubectl and gives its standard output.
@@ -113,20 +115,21 @@ impl Cluster {
         Ok(pods)
     }
 
-    /// Deletes the pods with these labels at once, as `kill -9` of all their processes would.
-    pub async fn kill_pods(&self, namespace: &str, labels: &str) -> Result<usize> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let mut killed = 0;
-        for pod in self.pods(namespace, labels).await? {
-            let name = pod.metadata.name.unwrap_or_default();
-            let done = pods.delete(&name, &DeleteParams::default().grace_period(0)).await;
-            done.map_err(|source| Error::Kubernetes {
-                attempt: format!("delete pod {name}"),
-                source: Box::new(source),
-            })?;
-            killed += 1;
+    /// Runs the lab's program: faults are made from outside the cluster.
+    pub async fn lab(&self, arguments: &[&str]) -> Result<()> {
+        let Some(lab) = &self.lab else {
+            return Err(Error::Expected("a lab: faults cannot be made on another cluster".to_owned()));
+        };
+        let attempt = format!("lab {}", arguments.join(" "));
+        let output = tokio::process::Command::new(lab)
+            .args(arguments)
+            .output()
+            .await
+            .map_err(|source| Error::File { path: attempt.clone(), source })?;
+        if output.status.success() {
+            return Ok(());
         }
-        Ok(killed)
+        Err(Error::Program { attempt, output: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
     }
 
     /// Waits until `look` says yes. What it says otherwise is shown when time is up.

@@ -1,57 +1,22 @@
 //! The demo: a whole migration under load, shown as it happens.
 
-use crate::cluster::{Cluster, NAMESPACE, OPERATOR_NAMESPACE, is_ready};
+use crate::cluster::{Cluster, NAMESPACE};
 use crate::error::{Error, Result, expect};
 use crate::migration::Migration;
+use crate::operator;
 use crate::shop::{self, manifests};
 use crate::show::Show;
 use crate::summary::Summary;
 use api::Phase;
 use std::path::Path;
 
-/// Labels of the operator's pods.
-pub const OPERATOR: &str = "app.kubernetes.io/name=rabbitmq-migration-operator";
 /// The name of green in the demo.
 pub const GREEN: &str = "orders-green";
-
-/// Installs the operator from `deploy/` and waits until it is ready.
-pub async fn install_operator(cluster: &Cluster, root: &Path) -> Result<()> {
-    let crds = root.join("crds").display().to_string();
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &crds]).await?;
-    let established = [
-        "wait",
-        "--for=condition=Established",
-        "crd/rabbitmqmigrations.rabbitmq-migration.io",
-        "--timeout=30s",
-    ];
-    // Right after it was made the object has no conditions at all, which kubectl takes for an error.
-    cluster
-        .wait("the custom resource definition", 30, || async {
-            Ok(cluster.kubectl(&established).await.map(|_| ()).map_err(|error| error.to_string()))
-        })
-        .await?;
-    let overlay = root.join("deploy/overlays/lab");
-    let overlay = overlay.display().to_string();
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
-    wait_for_operator(cluster).await
-}
-
-/// Waits until an operator is ready.
-pub async fn wait_for_operator(cluster: &Cluster) -> Result<()> {
-    cluster
-        .wait("the operator", 120, || async {
-            let pods = cluster.pods(OPERATOR_NAMESPACE, OPERATOR).await?;
-            let ready =
-                pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() && is_ready(pod)).count();
-            Ok(if ready > 0 { Ok(()) } else { Err(format!("{} pods, none ready", pods.len())) })
-        })
-        .await
-}
 
 /// From whatever an earlier run left to a blue under load, with an operator that has nothing to do yet.
 pub async fn begin_under_load(cluster: &Cluster, root: &Path) -> Result<()> {
     clean(cluster).await?;
-    install_operator(cluster, root).await?;
+    operator::install(cluster, root).await?;
     shop::install_blue(cluster).await?;
     shop::open(cluster).await
 }
@@ -80,7 +45,7 @@ pub async fn run(cluster: &Cluster, root: &Path) -> Result<()> {
         clean(cluster).await?;
     }
     show.say("installing the operator from deploy/");
-    install_operator(cluster, root).await?;
+    operator::install(cluster, root).await?;
     show.say("installing blue: RabbitMQ 3.10.8, three members on emptyDir, as an old chart leaves it");
     shop::install_blue(cluster).await?;
     show.say("opening the shop: publishers and consumers at 550 msg/s through Service rabbitmq");

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod error;
 pub mod ledger;
 pub mod migration;
+pub mod operator;
 pub mod scenarios;
 pub mod shop;
 pub mod show;

@@ -35,7 +35,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match prepared(&arguments).and_then(|(kubeconfig, kubectl)| run(arguments, kubeconfig, kubectl)) {
+    match prepared(&arguments).and_then(|place| run(arguments, place)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("e2e: {}", chain(&error));
@@ -44,16 +44,26 @@ fn main() -> ExitCode {
     }
 }
 
-/// Enters the lab's network while this is the only thread.
-fn prepared(arguments: &Arguments) -> Result<(PathBuf, PathBuf)> {
-    if let Some(kubeconfig) = &arguments.kubeconfig {
-        return Ok((kubeconfig.clone(), PathBuf::from("kubectl")));
-    }
-    lab::enter_network()?;
-    Ok((lab::kubeconfig_path(), lab::bin("kubectl")?))
+/// Where the cluster is, and what it is reached and disturbed with.
+struct Place {
+    kubeconfig: PathBuf,
+    kubectl: PathBuf,
+    lab: Option<PathBuf>,
 }
 
-fn run(arguments: Arguments, kubeconfig: PathBuf, kubectl: PathBuf) -> Result<()> {
+/// Enters the lab's network while this is the only thread.
+fn prepared(arguments: &Arguments) -> Result<Place> {
+    if let Some(kubeconfig) = &arguments.kubeconfig {
+        return Ok(Place { kubeconfig: kubeconfig.clone(), kubectl: PathBuf::from("kubectl"), lab: None });
+    }
+    lab::enter_network()?;
+    let ourselves = std::env::current_exe()
+        .map_err(|source| e2e::error::Error::File { path: "our own program".to_owned(), source })?;
+    let lab = Some(ourselves.with_file_name("lab"));
+    Ok(Place { kubeconfig: lab::kubeconfig_path(), kubectl: lab::bin("kubectl")?, lab })
+}
+
+fn run(arguments: Arguments, place: Place) -> Result<()> {
     if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
         eprintln!("e2e: a TLS provider was installed already");
     }
@@ -62,7 +72,7 @@ fn run(arguments: Arguments, kubeconfig: PathBuf, kubectl: PathBuf) -> Result<()
         .build()
         .map_err(|source| e2e::error::Error::File { path: "runtime".to_owned(), source })?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(kubeconfig, kubectl).await?;
+        let cluster = Cluster::connect(place.kubeconfig, place.kubectl, place.lab).await?;
         let root = arguments.root;
         match arguments.command {
             Command::Demo => e2e::demo::run(&cluster, &root).await,

@@ -27,6 +27,7 @@ pub mod recipe;
 pub mod removal;
 pub mod seed;
 pub mod setup;
+pub mod signal;
 pub mod space;
 pub mod status;
 pub mod tar;

@@ -13,7 +13,7 @@ use lab::network::Cable;
 use lab::oci::Image;
 use lab::topology::{node, node_of_zone};
 use lab::{
-    birth, daemon, down, images, kubectl, load, network, paths, prerequisites, setup, space, status,
+    birth, daemon, down, images, kubectl, load, network, paths, prerequisites, setup, signal, space, status,
     throttle, up, volumes,
 };
 
@@ -60,6 +60,13 @@ enum Action {
     /// Cut a zone off, or join it again
     #[command(subcommand)]
     Zone(ZoneAction),
+    /// Send a signal to the first process of a pod's container, from outside
+    Signal {
+        signal: signal::Signal,
+        pod: String,
+        #[arg(short, long, default_value = "default")]
+        namespace: String,
+    },
     /// Disks of pods
     #[command(subcommand)]
     Disk(DiskAction),
@@ -183,6 +190,7 @@ fn run(action: Action) -> Result<()> {
         Action::Disk(DiskAction::Throttle { pod, iops, namespace }) => {
             throttle::throttle(&setup::built()?, &namespace, &pod, iops)
         }
+        Action::Signal { signal, pod, namespace } => signal::send(&setup::built()?, &namespace, &pod, signal),
         Action::Volumes(VolumesAction::Recycle) => {
             volumes::recycle(&setup::built()?)?.iter().for_each(|name| println!("{name}"));
             Ok(())

@@ -4,6 +4,7 @@ mod ledger;
 
 use super::broker::{Room, failed, make_place};
 use crate::body::{Memory, Scene};
+use crate::broker_link::BrokerLink;
 use crate::broker_link::{host_port, password};
 use crate::error::ActError;
 use decide::fact::Fact;
@@ -95,6 +96,8 @@ pub async fn start(scene: &Scene<'_>, memory: &mut Memory) -> Result<(), ActErro
     for side in Side::BOTH {
         let place = make_place(memory.link(side), &vhost, &creds, ROOM);
         place.await.map_err(failed("make the canary's vhost", side))?;
+        // On both sides from the start: should this process end, what is left can still be carried.
+        make_queue(memory.link(side), &vhost).await.map_err(failed("make the canary's queue", side))?;
     }
     let config = CanaryConfig {
         declare: Declare::Quorum,
@@ -107,6 +110,19 @@ pub async fn start(scene: &Scene<'_>, memory: &mut Memory) -> Result<(), ActErro
     memory.canary = Some(CanaryState { creds, mark, life, base, watch: Watch::default() });
     memory.read_at.remove(&Fact::Ledger);
     Ok(())
+}
+
+/// Makes the queue as the canary declares it. Idempotent.
+async fn make_queue(link: &mut BrokerLink, vhost: &str) -> rabbit::Result<()> {
+    link.permit(vhost).await?;
+    link.ask(|client| {
+        let vhost = vhost.to_owned();
+        async move {
+            let quorum = serde_json::json!({"durable": true, "arguments": {"x-queue-type": "quorum"}});
+            client.put_queue(&vhost, QUEUE, &quorum).await
+        }
+    })
+    .await
 }
 
 /// Stops the canary, waits for what is confirmed and not delivered, and keeps the counts. Bounded by some

@@ -5,6 +5,7 @@ use crate::cluster::Cluster;
 use crate::demo;
 use crate::error::{Error, Result, expect};
 use crate::migration::{self, Migration, describe};
+use crate::operator;
 use crate::shop::{self, manifests};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ const MISTAKES: [Mistake; 4] = [
 
 /// Tries every mistake against a real blue.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
-    demo::install_operator(&cluster, &root).await?;
+    operator::install(&cluster, &root).await?;
     demo::clean(&cluster).await?;
     shop::install_blue(&cluster).await?;
     let blue = shop::administrator();

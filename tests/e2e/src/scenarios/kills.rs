@@ -1,20 +1,33 @@
-//! An abort in Probing, then a second run in which the operator is killed in every phase that a watcher can
-//! catch, and twice in the switch.
+//! An abort in Probing, then a second run in which the operator that leads is killed once in each phase, and
+//! twice in the switch. Phases that would be over in a moment are held by what holds them in real life: a
+//! mistake in the spec, nodes that take no pods, an approval that is not there yet.
 
 use crate::brokers::{definitions, nothing_of_ours};
-use crate::cluster::{Cluster, NAMESPACE, OPERATOR_NAMESPACE};
-use crate::demo::{self, GREEN, OPERATOR};
+use crate::cluster::{Cluster, NAMESPACE};
+use crate::demo::{self, GREEN};
 use crate::error::{Error, Result, expect};
 use crate::migration::{self, Migration, describe};
+use crate::operator;
 use crate::scenarios::quick_gate;
 use crate::shop;
 use crate::show::Show;
-use api::Phase;
+use api::{Phase, RabbitMQMigrationStatus};
+use serde_json::json;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Phases that last long enough for a kill to land in them.
-const MUST_BE_HIT: [Phase; 4] = [Phase::ProvisioningGreen, Phase::Probing, Phase::Switching, Phase::Soaking];
+/// Where the operator is killed: everywhere before the end.
+const PHASES: [Phase; 9] = [
+    Phase::Preflight,
+    Phase::ProvisioningGreen,
+    Phase::VerifyingPlacement,
+    Phase::SyncingTopology,
+    Phase::Probing,
+    Phase::AwaitingApproval,
+    Phase::Switching,
+    Phase::Soaking,
+    Phase::Retiring,
+];
 /// How long the second run may take, kills and take-overs included.
 const SECONDS: u64 = 600;
 
@@ -24,7 +37,12 @@ pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     demo::begin_under_load(&cluster, &root).await?;
     let blue = shop::administrator();
     let before = definitions(&cluster, "rabbitmq-0", &blue).await?;
-    cluster.apply(&migration::manifest(&cluster, &quick_gate()).await?).await?;
+    let mut patch = quick_gate();
+    if let Some(spec) = patch.as_object_mut() {
+        spec.insert("cutover".to_owned(), json!({"approval": "Manual"}));
+        spec.insert("retirement".to_owned(), json!({"delaySeconds": 10}));
+    }
+    cluster.apply(&migration::manifest(&cluster, &patch).await?).await?;
     let migration = Migration::new(&cluster, "orders");
     migration.wait_for(Phase::Probing, 120, &mut |s| show.status(s)).await?;
     show.say("aborting in Probing");
@@ -34,16 +52,28 @@ pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     let after = definitions(&cluster, "rabbitmq-0", &blue).await?;
     expect(before == after, "blue's definitions to be as they were before the aborted migration")?;
     nothing_of_green(&cluster).await?;
-    show.say("retrying; the operator is killed as often as a phase can be caught");
+    show.say("retrying, with a mistake in the spec; the operator is killed in each phase");
+    migration.patch(storage_class("golden")).await?;
     migration.annotate(api::RETRY, "1").await?;
-    let killed = kill_on_the_way(&cluster, &migration, &mut show).await?;
-    show.say(&format!("killed in {killed:?}"));
-    for phase in MUST_BE_HIT {
-        expect(killed.contains(&phase), format!("a kill in {phase}, or this run proves nothing"))?;
+    let killed = Killing::new(&cluster, &migration).run(&mut show).await;
+    // Whatever happened: the next scenario needs its nodes.
+    cordon(&cluster, "uncordon").await?;
+    let killed = killed?;
+    for phase in PHASES {
+        let times = killed.iter().filter(|hit| **hit == phase).count();
+        let wanted = if phase == Phase::Switching { 2 } else { 1 };
+        let what = format!("{wanted} kills in {phase}, got {times}: this run proves nothing ({killed:?})");
+        expect(times == wanted, what)?;
     }
-    let in_switch = killed.iter().filter(|phase| **phase == Phase::Switching).count();
-    expect(in_switch == 2, format!("two kills in the switch, got {in_switch}"))?;
     audit(&cluster, &mut show).await
+}
+
+fn storage_class(name: &str) -> serde_json::Value {
+    json!({"spec": {"green": {"template": {"storage": {"className": name}}}}})
+}
+
+async fn cordon(cluster: &Cluster, verb: &str) -> Result<()> {
+    cluster.kubectl(&[verb, "--selector", "kubernetes.io/os=linux"]).await.map(|_| ())
 }
 
 /// Green is gone; its claims follow as soon as no pod uses them any more.
@@ -58,35 +88,90 @@ async fn nothing_of_green(cluster: &Cluster) -> Result<()> {
         .await
 }
 
-/// Kills the operator in each phase when it is first seen, and in the switch once more after two seconds.
-async fn kill_on_the_way(cluster: &Cluster, migration: &Migration, show: &mut Show) -> Result<Vec<Phase>> {
-    let mut killed: Vec<Phase> = Vec::new();
-    let mut again_at: Option<Instant> = None;
-    let end = Instant::now() + Duration::from_secs(SECONDS);
-    loop {
-        let status = migration.status().await?;
-        show.status(&status);
-        let phase = status.phase.unwrap_or_default();
-        if phase == Phase::Completed {
-            return Ok(killed);
-        }
-        let second = phase == Phase::Switching
-            && again_at.is_some_and(|at| Instant::now() >= at)
-            && killed.iter().filter(|p| **p == phase).count() == 1;
-        if phase != Phase::RolledBack && (!killed.contains(&phase) || second) {
-            cluster.kill_pods(OPERATOR_NAMESPACE, OPERATOR).await?;
-            show.say(&format!("kill -9 in {phase}"));
-            killed.push(phase);
-            if phase == Phase::Switching {
-                // The successor needs the lease first: the second kill shall meet it at work.
-                again_at = Some(Instant::now() + Duration::from_secs(20));
+/// The kills of one migration.
+struct Killing<'a> {
+    cluster: &'a Cluster,
+    migration: &'a Migration,
+    killed: Vec<Phase>,
+    first_in_switch: Option<(String, RabbitMQMigrationStatus)>,
+}
+
+impl<'a> Killing<'a> {
+    const fn new(cluster: &'a Cluster, migration: &'a Migration) -> Self {
+        Self { cluster, migration, killed: Vec::new(), first_in_switch: None }
+    }
+
+    /// Follows the migration to its end. Tells in which phases a kill hit.
+    async fn run(mut self, show: &mut Show) -> Result<Vec<Phase>> {
+        let end = Instant::now() + Duration::from_secs(SECONDS);
+        loop {
+            let status = self.migration.status().await?;
+            show.status(&status);
+            let phase = status.phase.unwrap_or_default();
+            if phase == Phase::Completed {
+                return Ok(self.killed);
             }
+            if self.is_due(phase, &status).await? {
+                self.kill(show).await?;
+            }
+            if Instant::now() >= end {
+                let what = "the end of the second run".to_owned();
+                return Err(Error::TimedOut { what, seconds: SECONDS, last: describe(&status) });
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        if Instant::now() >= end {
-            let what = "the end of the second run".to_owned();
-            return Err(Error::TimedOut { what, seconds: SECONDS, last: describe(&status) });
+    }
+
+    /// Once in each phase; in the switch once more when a successor has recorded what it did there.
+    async fn is_due(&self, phase: Phase, status: &RabbitMQMigrationStatus) -> Result<bool> {
+        let times = self.killed.iter().filter(|hit| **hit == phase).count();
+        match &self.first_in_switch {
+            Some((dead, then)) if phase == Phase::Switching && times == 1 => {
+                let leader = operator::leader(self.cluster).await?;
+                Ok(leader.is_some_and(|pod| pod != *dead) && status != then)
+            }
+            _ => Ok(PHASES.contains(&phase) && times == 0),
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    /// Kills. A successor takes over only when the lease expires, so what is read now is where it hit.
+    async fn kill(&mut self, show: &mut Show) -> Result<()> {
+        let Some(pod) = operator::kill_leader(self.cluster).await? else { return Ok(()) };
+        let status = self.migration.status().await?;
+        let phase = status.phase.unwrap_or_default();
+        show.say(&format!("kill -9 in {phase}: {pod}"));
+        self.killed.push(phase);
+        match phase {
+            Phase::Preflight => self.migration.patch(storage_class("zonal")).await,
+            Phase::ProvisioningGreen => {
+                self.wait_for_nodes_of_green().await?;
+                cordon(self.cluster, "cordon").await
+            }
+            Phase::VerifyingPlacement => cordon(self.cluster, "uncordon").await,
+            Phase::AwaitingApproval => {
+                let digest = status.plan.map(|plan| plan.digest).unwrap_or_default();
+                self.migration.annotate(api::APPROVE, &digest).await
+            }
+            Phase::Switching => {
+                self.first_in_switch.get_or_insert((pod, status));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn wait_for_nodes_of_green(&self) -> Result<()> {
+        let labels = format!("app.kubernetes.io/name={GREEN}");
+        self.cluster
+            .wait("a node for each pod of green", 60, || async {
+                let pods = self.cluster.pods(NAMESPACE, &labels).await?;
+                let placed = |pod: &&k8s_openapi::api::core::v1::Pod| {
+                    pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())
+                };
+                let on_nodes = pods.iter().filter(placed).count();
+                Ok(if on_nodes == 3 { Ok(()) } else { Err(format!("{on_nodes} of 3")) })
+            })
+            .await
     }
 }
 

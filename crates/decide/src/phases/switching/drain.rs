@@ -1,12 +1,14 @@
 //! The fast proof of empty: the old side's own consumers finish it, seen by passive declares.
 //!
 //! "0 ready" counts only beside at least one consumer: a quorum queue whose leader does not answer says 0
-//! and 0. And it counts only after the last publisher was seen to be gone.
+//! and 0. And it counts only after the last publisher was seen to be gone. A queue that lost its consumers (they
+//! crashed, and the fence and the route keep them from coming back) nobody will finish: it is not waited for,
+//! but left to the proof, which carries it.
 
 use crate::context::Context;
 use crate::phases::switching::leave::{is_publisher, role};
 use crate::phases::switching::{note_stage, overdue, stage};
-use crate::record::SwitchRecord;
+use crate::record::{ConsumedQueue, SwitchRecord};
 use crate::roles::Role;
 use crate::side::Heading;
 use crate::step::{Reason, Step};
@@ -18,6 +20,9 @@ use jiff::Timestamp;
 const SWEEPS: usize = 3;
 /// Listings in a row that must show no publisher.
 const LISTINGS: usize = 2;
+/// How long a queue must be seen without consumers before it counts as left behind: longer than a leader's
+/// election, during which it answers 0 and 0.
+const LEFT_BEHIND_MILLIS: i64 = 5_000;
 
 /// Waits until every queue that has consumers is empty, and then for what was delivered to be acked.
 pub fn decide(
@@ -44,7 +49,7 @@ pub fn decide(
         Err(step) => return Some(step),
     };
     let depths = &context.world.history.depths.of(from);
-    let good = |sweep: &Vec<QueueDepth>| finished(sweep, record);
+    let good = |sweep: &Vec<QueueDepth>| all_finished(sweep, record);
     let sweeps: Vec<&(Timestamp, Vec<QueueDepth>)> =
         depths.newest_first().take_while(|(at, sweep)| *at > gone_since && good(sweep)).collect();
     if sweeps.len() < SWEEPS {
@@ -54,6 +59,11 @@ pub fn decide(
     let oldest = sweeps.last().map_or(context.now, |(at, _)| *at);
     let held = newest.as_millisecond() - oldest.as_millisecond();
     let settle = i64::try_from(record.settle_millis()).unwrap_or(i64::MAX);
+    let deserted =
+        sweeps.first().is_some_and(|(_, sweep)| record.queues.iter().any(|q| is_deserted(sweep, q)));
+    if deserted && held < LEFT_BEHIND_MILLIS {
+        return Some(Step::wait(Reason::Draining, left(context, heading, record)));
+    }
     if held < settle {
         let detail = format!("queues are empty since {held} ms; {settle} ms are given to what was delivered");
         return Some(Step::wait(Reason::Settling, detail));
@@ -88,13 +98,22 @@ fn publishers_gone(
     }
 }
 
-/// Every queue that had consumers when the record was taken is empty and still has one.
-fn finished(sweep: &[QueueDepth], record: &SwitchRecord) -> bool {
+/// Every queue that had consumers when the record was taken is empty and still has one, or has none any more.
+fn all_finished(sweep: &[QueueDepth], record: &SwitchRecord) -> bool {
     record.queues.iter().all(|consumed| {
-        sweep.iter().any(|depth| {
-            depth.queue == consumed.queue && matches!(depth.counted, Some((0, consumers)) if consumers > 0)
-        })
+        let empty = matches!(counted(sweep, consumed), Some((0, consumers)) if consumers > 0);
+        empty || is_deserted(sweep, consumed)
     })
+}
+
+/// The queue answers that nobody consumes from it.
+fn is_deserted(sweep: &[QueueDepth], consumed: &ConsumedQueue) -> bool {
+    matches!(counted(sweep, consumed), Some((_, 0)))
+}
+
+/// Ready messages and consumers, where the queue answered.
+fn counted(sweep: &[QueueDepth], consumed: &ConsumedQueue) -> Option<(u64, u64)> {
+    sweep.iter().find(|depth| depth.queue == consumed.queue)?.counted
 }
 
 fn left(context: &Context<'_>, heading: Heading, record: &SwitchRecord) -> String {
@@ -106,11 +125,11 @@ fn left(context: &Context<'_>, heading: Heading, record: &SwitchRecord) -> Strin
         .queues
         .iter()
         .filter_map(|consumed| {
-            let depth = sweep.iter().find(|d| d.queue == consumed.queue);
-            let told = match depth.map(|d| d.counted) {
-                Some(Some((0, consumers))) if consumers > 0 => return None,
-                Some(Some((ready, consumers))) => format!("{ready} ready, {consumers} consumers"),
-                Some(None) | None => "no answer".to_owned(),
+            let told = match counted(sweep, consumed) {
+                Some((0, consumers)) if consumers > 0 => return None,
+                Some((ready, 0)) => format!("{ready} ready, no consumers: it will be carried"),
+                Some((ready, consumers)) => format!("{ready} ready, {consumers} consumers"),
+                None => "no answer".to_owned(),
             };
             Some(format!("{}/{}: {told}", consumed.queue.vhost, consumed.queue.name))
         })
