@@ -30,7 +30,12 @@ pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
     }
     commands.extend(record.services.iter().map(|service| point(namespace, service, to)));
     commands.push(format!("{} close_all_connections 'manual exit'", exec(from)));
-    commands.push(format!("{} list_queues --no-table-headers name messages", exec(from)));
+    // Without a vhost it would list the default one only.
+    commands.push(format!(
+        "{0} -q list_vhosts --no-table-headers | while read -r v; do \
+         {0} -q list_queues --no-table-headers -p \"$v\" name messages; done",
+        exec(from)
+    ));
     commands
 }
 

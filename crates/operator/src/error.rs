@@ -66,14 +66,41 @@ impl ActError {
     }
 }
 
-/// An error with its causes in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+/// An error with its causes in one line. What the API server answered is told in its words, once: its error
+/// type would say them three times.
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut parts = Vec::new();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(status) = answer(cause) {
+            parts.push(format!("{} ({})", status.message, status.code));
+            break;
+        }
+        parts.push(cause.to_string());
+        next = cause.source();
     }
-    text
+    parts.join(": ")
+}
+
+fn answer<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a kube::core::Status> {
+    let boxed = || error.downcast_ref::<Box<kube::Error>>().map(|boxed| &**boxed);
+    match error.downcast_ref::<kube::Error>().or_else(boxed) {
+        Some(kube::Error::Api(status)) => Some(status),
+        Some(_) | None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_of_the_api_server_is_told_once() {
+        let status = kube::core::Status::failure("the object has been modified", "Conflict").with_code(409);
+        let source = Box::new(kube::Error::Api(status.boxed()));
+        let error = ActError::Kubernetes { attempt: "delete", kind: "Secret", name: "s".to_owned(), source };
+        assert_eq!(chain(&error), "delete Secret s: the object has been modified (409)");
+        let missing = ActError::Missing { what: "Service s".to_owned() };
+        assert_eq!(chain(&missing), "Service s is missing");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::broker::failed;
 use crate::body::{Memory, Scene};
-use crate::broker_link::chance;
+use crate::broker_link::{BrokerLink, chance};
 use crate::error::ActError;
 use decide::fact::Fact;
 use decide::rewrites::Rewritten;
@@ -106,7 +106,18 @@ async fn send(memory: &mut Memory, prepared: &Prepared) -> rabbit::Result<()> {
     for phase in imported.await? {
         tracing::debug!(phase = ?phase.phase, objects = phase.objects, "imported");
     }
-    Ok(())
+    start_vhosts(link).await
+}
+
+/// An import that was cut off may have left vhosts that are there and do not run.
+async fn start_vhosts(link: &BrokerLink) -> rabbit::Result<()> {
+    link.ask_long(|client| async move {
+        for vhost in client.vhosts().await? {
+            client.start_vhost(&vhost).await?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Lets our user work in the vhosts that came with the import, where it is established.

@@ -37,6 +37,13 @@ async fn the_broker_describes_itself() {
     admin.set_cluster_name(&overview.cluster_name).await.unwrap();
     admin.rebalance_leaders().await.unwrap();
     assert!(admin.vhosts().await.unwrap().iter().any(|v| v.name == world.vhost));
+    let mut vhost = admin.vhost(&world.vhost).await.unwrap().unwrap();
+    assert_eq!(admin.start_vhost(&vhost).await.unwrap(), 0, "{:?}", vhost.cluster_state);
+    // Starting one that runs is accepted: between look and call it may have come.
+    let nodes = vhost.cluster_state.len();
+    vhost.cluster_state.values_mut().for_each(|state| "stopped".clone_into(state));
+    assert_eq!(admin.start_vhost(&vhost).await.unwrap(), nodes);
+    assert_eq!(admin.vhost("no such vhost").await.unwrap(), None);
     assert!(admin.permissions().await.unwrap().iter().any(|p| p.vhost == world.vhost));
     world.leave().await;
 }

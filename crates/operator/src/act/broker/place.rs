@@ -34,6 +34,10 @@ pub async fn make_place(
 async fn make(client: &Client, vhost: &str, creds: Credentials, room: Room) -> rabbit::Result<()> {
     let description = Some("made by rabbitmq-migration-operator, removed by it".to_owned());
     client.put_vhost(vhost, &VhostSpec { description, ..VhostSpec::default() }).await?;
+    // Whoever began to make it before us may have been cut off.
+    if let Some(made) = client.vhost(vhost).await? {
+        client.start_vhost(&made).await?;
+    }
     client.set_vhost_limit(vhost, MAX_CONNECTIONS, room.connections).await?;
     client.set_vhost_limit(vhost, MAX_QUEUES, room.queues).await?;
     client.put_user(&creds.username, &Password::Clear(creds.password), &[]).await?;

@@ -1,13 +1,13 @@
 //! Acts in Kubernetes: the SwitchRecord, the Services, blue's retirement. Each write carries the
 //! resourceVersion of the object that was looked at, so that a former leader's is refused.
 
-mod blue;
 mod point;
 mod record;
+mod scale;
 
-pub use blue::scale_blue_to_zero;
 pub use point::point;
 pub use record::{RECORD_KEY, release_record, remove_record, store_record};
+pub use scale::{scale_blue_to_zero, scale_to_zero};
 
 use crate::body::Scene;
 use crate::error::ActError;

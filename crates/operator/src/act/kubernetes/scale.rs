@@ -1,4 +1,4 @@
-//! Blue's retirement.
+//! Taking a broker's pods away and keeping its StatefulSet.
 
 use super::{Attempt, MANAGER, api, call};
 use crate::body::Scene;
@@ -9,10 +9,13 @@ use serde_json::json;
 
 const KIND: &str = "StatefulSet";
 
-/// Scales blue's StatefulSet to zero. One that is gone, or at zero already, is left alone. Its claims, if it
-/// has any, stay as its own retention policy says.
+/// Scales blue's StatefulSet to zero. Its claims, if it has any, stay as its own retention policy says.
 pub async fn scale_blue_to_zero(scene: &Scene<'_>) -> Result<(), ActError> {
-    let name = scene.plan.blue.stateful_set_name.as_str();
+    scale_to_zero(scene, &scene.plan.blue.stateful_set_name).await
+}
+
+/// Scales a StatefulSet to zero. One that is gone, or at zero already, is left alone.
+pub async fn scale_to_zero(scene: &Scene<'_>, name: &str) -> Result<(), ActError> {
     let api = api::<StatefulSet>(scene);
     let found = call(Attempt { verb: "get", kind: KIND, name }, api.get_opt(name)).await?;
     let Some(set) = found else { return Ok(()) };
