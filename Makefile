@@ -9,8 +9,8 @@ CLIENT_IMAGE := registry.local/client:dev
 KUBECONFIG_FLAG := $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG),)
 TIMED = scripts/timed
 
-.PHONY: help setup build fmt fmt-check lint unit laws generate generated check image lab-up lab-down kubectl \
-	e2e demo demo-clean test clean
+.PHONY: help setup build fmt fmt-check lint unit laws generate generated check image lab-up lab-down lab-killed kubectl \
+	e2e demo demo-why demo-clean bench-switch test clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -56,6 +56,11 @@ lab-up: setup ## Bring up the lab: a real Kubernetes with three zones on this ma
 lab-down: ## Take the lab down; nothing is left
 	$(OUT)/lab down
 
+lab-killed: setup ## Kill `lab up` at KILLS=10 random moments (SEED=); `lab down` must leave the machine as it was
+	$(OUT)/lab down
+	$(TIMED) "kill the lab" env KILLS=$(or $(KILLS),10) cargo test --release --workspace --features decide/toy \
+		--test killed -- --ignored --nocapture
+
 kubectl: ## kubectl in the lab, as in: make kubectl ARGS='get nodes'
 	@$(OUT)/lab kubectl $(ARGS)
 
@@ -64,6 +69,12 @@ e2e: lab-up image ## The end-to-end suite; one scenario with FILTER=name
 
 demo: $(if $(KUBECONFIG_FLAG),build,lab-up image) ## A whole migration under load on the lab, shown as it happens
 	$(OUT)/e2e $(KUBECONFIG_FLAG) demo
+
+demo-why: lab-up image ## The failure this exists for: ephemeral clusters are rolled, before your eyes
+	$(OUT)/e2e demo-why
+
+bench-switch: lab-up image ## N migrations to and fro between two standing clusters; N=10
+	$(OUT)/e2e bench-switch $(or $(N),10)
 
 demo-clean: ## Take the demo away
 	$(OUT)/e2e $(KUBECONFIG_FLAG) demo-clean

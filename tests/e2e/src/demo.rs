@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, NAMESPACE};
 use crate::error::{Error, Result, expect};
-use crate::migration::Migration;
+use crate::migration::{self, Migration};
 use crate::operator;
 use crate::shop::{self, manifests};
 use crate::show::Show;
@@ -23,8 +23,8 @@ pub async fn begin_under_load(cluster: &Cluster, root: &Path) -> Result<()> {
 
 /// Removes everything that a run made, but not the operator.
 pub async fn clean(cluster: &Cluster) -> Result<()> {
-    for name in ["orders", "back"] {
-        Migration::new(cluster, name).delete().await?;
+    for name in migration::names(cluster).await? {
+        Migration::new(cluster, &name).delete().await?;
     }
     // The namespace controller sleeps for half of the longest grace period that it meets: pods go first.
     cluster

@@ -1,5 +1,6 @@
 //! The end-to-end suite and the demo: real brokers on a real Kubernetes, under load.
 
+pub mod bench;
 pub mod brokers;
 pub mod cluster;
 pub mod demo;
@@ -12,3 +13,4 @@ pub mod shop;
 pub mod show;
 pub mod suite;
 pub mod summary;
+pub mod why;

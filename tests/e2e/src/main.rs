@@ -23,8 +23,16 @@ struct Arguments {
 enum Command {
     /// A whole migration under load, shown as it happens
     Demo,
+    /// The failure that this exists for: ephemeral clusters are rolled
+    DemoWhy,
     /// Takes the demo away
     DemoClean,
+    /// Migrations to and fro between two standing clusters
+    BenchSwitch {
+        /// How many
+        #[arg(default_value_t = 10)]
+        runs: usize,
+    },
     /// The scenarios whose name contains the filter; all without one
     Test {
         /// Part of a name
@@ -76,6 +84,8 @@ fn run(arguments: Arguments, place: Place) -> Result<()> {
         let root = arguments.root;
         match arguments.command {
             Command::Demo => e2e::demo::run(&cluster, &root).await,
+            Command::DemoWhy => e2e::why::run(&cluster, &root).await,
+            Command::BenchSwitch { runs } => e2e::bench::run(&cluster, &root, runs).await,
             Command::DemoClean => e2e::demo::clean(&cluster).await,
             Command::Test { filter } => e2e::suite::run(&cluster, &root, &filter).await,
         }

@@ -4,7 +4,7 @@ use crate::cluster::{Cluster, NAMESPACE};
 use crate::error::{Error, Result};
 use api::{Phase, RabbitMQMigration, RabbitMQMigrationStatus};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,15 @@ impl Migration {
     }
 }
 
+/// The names of all migrations of a run.
+pub async fn names(cluster: &Cluster) -> Result<Vec<String>> {
+    let migrations: Api<RabbitMQMigration> = Api::namespaced(cluster.client.clone(), NAMESPACE);
+    let listed = migrations.list_metadata(&ListParams::default()).await.map_err(|source| {
+        Error::Kubernetes { attempt: "list migrations".to_owned(), source: Box::new(source) }
+    })?;
+    Ok(listed.items.into_iter().filter_map(|migration| migration.metadata.name).collect())
+}
+
 /// The demo's migration with `patch` merged into its spec.
 pub async fn manifest(cluster: &Cluster, patch: &Value) -> Result<String> {
     let dry_run = ["create", "--dry-run=client", "-o", "json", "-f", "-"];
@@ -113,7 +122,7 @@ pub async fn manifest(cluster: &Cluster, patch: &Value) -> Result<String> {
 }
 
 /// Merges as JSON merge patch does, but that null stays.
-fn merge(into: &mut Value, patch: &Value) {
+pub fn merge(into: &mut Value, patch: &Value) {
     match (into, patch) {
         (Value::Object(into), Value::Object(patch)) => {
             for (key, value) in patch {

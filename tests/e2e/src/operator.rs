@@ -16,6 +16,15 @@ const KILLED: i32 = 137;
 
 /// Installs the operator from `deploy/` and waits until it is ready.
 pub async fn install(cluster: &Cluster, root: &Path) -> Result<()> {
+    install_definitions(cluster, root).await?;
+    let overlay = root.join("deploy/overlays/lab");
+    let overlay = overlay.display().to_string();
+    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
+    wait_until_ready(cluster).await
+}
+
+/// Installs the custom resource definition and waits until it can be used.
+pub async fn install_definitions(cluster: &Cluster, root: &Path) -> Result<()> {
     let crds = root.join("crds").display().to_string();
     cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-f", &crds]).await?;
     let established = [
@@ -29,11 +38,7 @@ pub async fn install(cluster: &Cluster, root: &Path) -> Result<()> {
         .wait("the custom resource definition", 30, || async {
             Ok(cluster.kubectl(&established).await.map(|_| ()).map_err(|error| error.to_string()))
         })
-        .await?;
-    let overlay = root.join("deploy/overlays/lab");
-    let overlay = overlay.display().to_string();
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
-    wait_until_ready(cluster).await
+        .await
 }
 
 /// Waits until an operator is ready.
@@ -88,6 +93,36 @@ pub async fn kill_leader(cluster: &Cluster) -> Result<Option<String>> {
         .kubectl(&["-n", OPERATOR_NAMESPACE, "delete", "pod", &pod, "--grace-period=0", "--force"])
         .await?;
     Ok(Some(pod))
+}
+
+/// Takes the operator away as a person does. The custom resource definition stays.
+pub async fn uninstall(cluster: &Cluster) -> Result<()> {
+    let deployment = [
+        "-n",
+        OPERATOR_NAMESPACE,
+        "delete",
+        "deployment",
+        NAME,
+        "--ignore-not-found",
+        "--cascade=foreground",
+    ];
+    cluster.kubectl(&[&deployment[..], &["--timeout=120s"]].concat()).await.map(|_| ())
+}
+
+/// The operator and everything that could start it again go away: the leader by `kill -9`, so that it undoes
+/// nothing and gives nothing back, then the Deployment.
+pub async fn destroy(cluster: &Cluster) -> Result<()> {
+    if let Some(pod) = leader(cluster).await? {
+        cluster.lab(&["signal", "kill", &pod, "--namespace", OPERATOR_NAMESPACE]).await?;
+    }
+    let all = ["delete", "deployment,pods", "--all", "--grace-period=0", "--force"];
+    cluster.kubectl(&[&["-n", OPERATOR_NAMESPACE], &all[..]].concat()).await?;
+    cluster
+        .wait("the end of the operator", 60, || async {
+            let pods = cluster.pods(OPERATOR_NAMESPACE, LABELS).await?;
+            Ok(if pods.is_empty() { Ok(()) } else { Err(format!("{} pods", pods.len())) })
+        })
+        .await
 }
 
 /// How the container ended last: it may run again already.

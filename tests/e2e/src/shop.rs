@@ -162,9 +162,24 @@ async fn post(cluster: &Cluster, labels: &str, path: &str) -> Result<()> {
     futures::future::try_join_all(calls).await.map(|_| ())
 }
 
+/// Everything that a run is judged by, kept so that it can be judged again.
+#[derive(Debug, serde::Serialize)]
+pub struct Evidence {
+    /// The ledgers of all clients.
+    pub documents: Vec<Document>,
+    /// What was left in each queue, on both sides together.
+    pub remaining: Vec<(QueueId, u64)>,
+}
+
 /// Stops the publishers, lets the consumers finish on the side that serves, and checks every ledger. What is
 /// still in a queue counts by its depth.
 pub async fn audit(cluster: &Cluster, serving: &[(String, Credentials)]) -> Result<Report> {
+    let evidence = close(cluster, serving).await?;
+    Ok(check(&evidence.documents, &evidence.remaining.into_iter().collect()))
+}
+
+/// Stops the publishers, lets the consumers finish, and takes every ledger.
+pub async fn close(cluster: &Cluster, serving: &[(String, Credentials)]) -> Result<Evidence> {
     post(cluster, PUBLISHERS, "stop?timeout_ms=60000").await?;
     let mut remaining: BTreeMap<QueueId, u64> = BTreeMap::new();
     for (pod, credentials) in serving {
@@ -173,8 +188,10 @@ pub async fn audit(cluster: &Cluster, serving: &[(String, Credentials)]) -> Resu
             *remaining.entry(queue).or_default() += left;
         }
     }
-    let documents: Vec<Document> = ask(cluster, SHOP, "ledger").await?;
-    Ok(check(&documents, &remaining))
+    Ok(Evidence {
+        documents: ask(cluster, SHOP, "ledger").await?,
+        remaining: remaining.into_iter().collect(),
+    })
 }
 
 /// The depths of the shop's queues once consumers have finished: only dead letters may be left.

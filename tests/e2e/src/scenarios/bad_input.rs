@@ -18,7 +18,7 @@ struct Mistake {
     says: &'static str,
 }
 
-const MISTAKES: [Mistake; 4] = [
+const MISTAKES: [Mistake; 5] = [
     Mistake {
         what: "a Secret that does not exist",
         patch: || json!({"blue": {"credentialsSecret": {"name": "nowhere"}}}),
@@ -38,6 +38,12 @@ const MISTAKES: [Mistake; 4] = [
         says: "nothing",
     },
     Mistake {
+        what: "a blue that cannot be reached",
+        patch: || json!({"blue": {"statefulSetName": "deaf"}}),
+        check: "blue-one-cluster",
+        says: "deaf-0",
+    },
+    Mistake {
         what: "an unknown StorageClass",
         patch: || json!({"green": {"template": {"storage": {"className": "golden"}}}}),
         check: "storage-class-exists",
@@ -45,11 +51,15 @@ const MISTAKES: [Mistake; 4] = [
     },
 ];
 
+/// A StatefulSet whose pods run and listen to nobody.
+const DEAF: &str = include_str!("../../manifests/deaf.yaml");
+
 /// Tries every mistake against a real blue.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     operator::install(&cluster, &root).await?;
     demo::clean(&cluster).await?;
     shop::install_blue(&cluster).await?;
+    cluster.apply(DEAF).await?;
     let blue = shop::administrator();
     let before = definitions(&cluster, "rabbitmq-0", &blue).await?;
     for mistake in &MISTAKES {

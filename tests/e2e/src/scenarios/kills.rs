@@ -1,5 +1,5 @@
-//! An abort in Probing, then a second run in which the operator that leads is killed once in each phase, and
-//! twice in the switch. Phases that would be over in a moment are held by what holds them in real life: a
+//! A gate that fails, an abort in Probing, then a second run in which the operator that leads is killed once in
+//! each phase, and twice in the switch. Phases that would be over in a moment are held by what holds them in real life: a
 //! mistake in the spec, nodes that take no pods, an approval that is not there yet.
 
 use crate::brokers::{definitions, nothing_of_ours};
@@ -8,7 +8,7 @@ use crate::demo::{self, GREEN};
 use crate::error::{Error, Result, expect};
 use crate::migration::{self, Migration, describe};
 use crate::operator;
-use crate::scenarios::quick_gate;
+use crate::scenarios::{failing_gate, quick_gate};
 use crate::shop;
 use crate::show::Show;
 use api::{Phase, RabbitMQMigrationStatus};
@@ -45,6 +45,7 @@ pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     cluster.apply(&migration::manifest(&cluster, &patch).await?).await?;
     let migration = Migration::new(&cluster, "orders");
     migration.wait_for(Phase::Probing, 120, &mut |s| show.status(s)).await?;
+    failing_gate::run(&cluster, &migration, &mut show).await?;
     show.say("aborting in Probing");
     migration.annotate(api::ABORT, "by-the-suite").await?;
     migration.wait_for(Phase::RolledBack, 120, &mut |s| show.status(s)).await?;

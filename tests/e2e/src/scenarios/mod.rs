@@ -1,8 +1,10 @@
 //! The scenarios of the suite, in the order in which they run: each leaves what the next one needs.
 
 mod bad_input;
+mod failing_gate;
 mod happy_path;
 mod kills;
+mod manual_exit;
 mod rollback;
 
 use crate::cluster::Cluster;
@@ -30,45 +32,35 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it shows.
     pub promise: &'static str,
-    /// Whether it runs unasked.
-    pub turn: Turn,
     /// Runs it.
     pub run: Run,
 }
 
-/// When a scenario runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// In every run.
-    Always,
-    /// Only when a filter names it.
-    Named,
-}
-
 /// All scenarios.
-pub const ALL: [Scenario; 4] = [
+pub const ALL: [Scenario; 5] = [
     Scenario {
         name: "bad-input",
         promise: "a mistake in the spec gets a clear condition and blue is untouched",
-        turn: Turn::Always,
         run: |cluster, root| Box::pin(bad_input::run(cluster, root)),
     },
     Scenario {
         name: "happy-path",
         promise: "a migration under load loses, duplicates and reorders nothing",
-        turn: Turn::Always,
         run: |cluster, root| Box::pin(happy_path::run(cluster, root)),
     },
     Scenario {
         name: "rollback",
-        promise: "rollback in Soaking under load takes everything back to blue and loses nothing",
-        turn: Turn::Always,
+        promise: "with the operator deleted in the switch a person restores service; later all goes back to blue",
         run: |cluster, root| Box::pin(rollback::run(cluster, root)),
     },
     Scenario {
         name: "kills",
-        promise: "an abort leaves blue as it was; a second run completes though the operator is killed",
-        turn: Turn::Named,
+        promise: "a slow green never gets traffic; an abort leaves blue as it was; kill -9 in each phase is survived",
         run: |cluster, root| Box::pin(kills::run(cluster, root)),
+    },
+    Scenario {
+        name: "why",
+        promise: "rolled on ephemeral disks 3.10.8 stays one cluster, 4.0.5 does not, and preflight says so",
+        run: |cluster, root| Box::pin(async move { crate::why::run(&cluster, &root).await }),
     },
 ];
