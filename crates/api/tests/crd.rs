@@ -1,0 +1,10 @@
+//! Tests of the CRD as it is generated: its rules and its limits.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "crd/limits.rs"]
+mod limits;
+#[path = "crd/rules.rs"]
+mod rules;
+#[path = "crd/walk.rs"]
+mod walk;
