@@ -2,6 +2,7 @@
 //!
 //! No clients and no I/O live here, so that the plugin and the pure brain can depend on it.
 
+pub mod bounds;
 pub mod conditions;
 pub mod phase;
 pub mod spec;

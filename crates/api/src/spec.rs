@@ -207,7 +207,7 @@ pub struct GreenTemplate {
     pub resources: Resources,
     /// Labels that a node must have. Default none.
     #[serde(default)]
-    #[schemars(extend("maxProperties" = 16))]
+    #[schemars(extend("maxProperties" = 16, "additionalProperties" = {"type": "string", "maxLength": 63}))]
     pub node_selector: BTreeMap<String, String>,
     /// Lines added to rabbitmq.conf. They win over ours. Default none.
     #[serde(default)]
@@ -219,7 +219,7 @@ pub struct GreenTemplate {
     pub plugins: Vec<String>,
     /// Extra environment variables of the broker. Default none.
     #[serde(default)]
-    #[schemars(extend("maxProperties" = 32))]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = {"type": "string", "maxLength": 4096}))]
     pub env: BTreeMap<String, String>,
 }
 
@@ -258,11 +258,11 @@ pub struct Storage {
 pub struct Resources {
     /// Requested amounts, for example `{cpu: 500m, memory: 2Gi}`. Default none.
     #[serde(default)]
-    #[schemars(extend("maxProperties" = 8))]
+    #[schemars(extend("maxProperties" = 8, "additionalProperties" = {"type": "string", "maxLength": 32}))]
     pub requests: BTreeMap<String, String>,
     /// Limits, for example `{memory: 2Gi}`. Default none.
     #[serde(default)]
-    #[schemars(extend("maxProperties" = 8))]
+    #[schemars(extend("maxProperties" = 8, "additionalProperties" = {"type": "string", "maxLength": 32}))]
     pub limits: BTreeMap<String, String>,
 }
 

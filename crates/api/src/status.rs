@@ -1,13 +1,18 @@
 //! The status: what the operator remembers and what people read.
 
+use crate::bounds::{
+    COMMAND, CONDITIONS, DIFFERENCES, FEW, FINDINGS, HISTORY, LINES, NAME, PHRASE, REPLICAS, SIDES, TEXT,
+    WORD,
+};
 use crate::{Condition, Phase, Time};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// The version of what the operator stores here. An operator acts on its own and the previous one.
 pub const PROTOCOL: i32 = 1;
 
-/// What the operator remembers and what people read. Written by the operator alone.
+/// What the operator remembers and what people read. Written by the operator alone, and never above 32 KiB: what
+/// does not fit is counted where it would stand.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RabbitMQMigrationStatus {
@@ -23,9 +28,10 @@ pub struct RabbitMQMigrationStatus {
     pub phase_since: Option<Time>,
     /// Which side the Services lead to: `Blue`, `Green` or `Unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = WORD))]
     pub serving_side: Option<String>,
     /// The conditions: the contract for machines.
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
     /// What the migration waits for now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,8 +39,8 @@ pub struct RabbitMQMigrationStatus {
     /// The plan that an approval names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanStatus>,
-    /// What the checks found; at most 48, blocking ones first.
-    #[schemars(length(max = 48))]
+    /// What the checks found, blocking ones first.
+    #[schemars(length(max = FINDINGS))]
     pub findings: Vec<FindingStatus>,
     /// Green, where we made it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,18 +60,51 @@ pub struct RabbitMQMigrationStatus {
     /// The canary ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerStatus>,
-    /// The commands by which a person without the operator reaches a stable side.
-    #[schemars(length(max = 24))]
+    /// The commands by which a person without the operator reaches a stable side. One that is too long to stand
+    /// here is a comment that says where it stands.
+    #[schemars(length(max = LINES), inner(length(max = COMMAND)))]
     pub manual_exit: Vec<String>,
     /// Commands given by annotation that were carried out.
-    #[schemars(length(max = 8))]
+    #[schemars(length(max = FEW))]
     pub handled_commands: Vec<HandledCommand>,
     /// The phases so far; at most the last 32.
-    #[schemars(length(max = 32))]
+    #[schemars(length(max = HISTORY))]
     pub history: Vec<PhaseRecord>,
     /// Texts for the columns of `kubectl get`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Columns>,
+}
+
+/// The standard conditions with limits: their own type has none.
+fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": CONDITIONS,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "description": "One aspect of where the migration stands.",
+            "type": "object",
+            "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+            "properties": {
+                "lastTransitionTime": {
+                    "description": "When the status of this condition changed last.",
+                    "type": "string", "format": "date-time"
+                },
+                "message": {"description": "What was seen, for people.", "type": "string", "maxLength": TEXT},
+                "observedGeneration": {
+                    "description": "The generation of the spec that this was computed from.",
+                    "type": "integer", "format": "int64"
+                },
+                "reason": {"description": "Why, as a CamelCase word.", "type": "string", "maxLength": WORD},
+                "status": {
+                    "description": "Whether it holds.",
+                    "type": "string", "enum": ["True", "False", "Unknown"]
+                },
+                "type": {"description": "What is told, as a CamelCase word.", "type": "string", "maxLength": WORD}
+            }
+        }
+    })
 }
 
 /// What the migration waits for.
@@ -73,9 +112,10 @@ pub struct RabbitMQMigrationStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct WaitStatus {
     /// A CamelCase word.
+    #[schemars(length(max = WORD))]
     pub reason: String,
     /// A sentence with numbers, and what a person can do.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = TEXT))]
     pub detail: String,
     /// Since when.
     pub since: Option<Time>,
@@ -86,13 +126,16 @@ pub struct WaitStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct PlanStatus {
     /// Digest of all decisions of the plan; an approval names it.
+    #[schemars(length(max = WORD))]
     pub digest: String,
     /// The digest that was approved.
+    #[schemars(length(max = PHRASE))]
     pub approved: Option<String>,
     /// Blue's and green's RabbitMQ versions, `3.12.14 -> 4.0.5`.
+    #[schemars(length(max = PHRASE))]
     pub versions: String,
     /// The plan in a few lines.
-    #[schemars(length(max = 24))]
+    #[schemars(length(max = LINES), inner(length(max = TEXT)))]
     pub summary: Vec<String>,
 }
 
@@ -101,14 +144,16 @@ pub struct PlanStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct FindingStatus {
     /// The id of the check; a waiver names it.
+    #[schemars(length(max = WORD))]
     pub check: String,
     /// `Block`, `Unknown`, `Warn` or `Info`.
+    #[schemars(length(max = WORD))]
     pub severity: String,
     /// What was seen.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = TEXT))]
     pub evidence: String,
     /// What a person can do.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = TEXT))]
     pub remedy: String,
     /// Whether a waiver names it.
     pub waived: bool,
@@ -119,6 +164,7 @@ pub struct FindingStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct GreenStatus {
     /// Name of the StatefulSet.
+    #[schemars(length(max = NAME))]
     pub name: String,
     /// Whether we installed it, and so may remove it as long as it never served.
     pub ours: bool,
@@ -131,15 +177,16 @@ pub struct GreenStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementStatus {
     /// `Safe`, `Unsafe` or `Unknown`.
+    #[schemars(length(max = WORD))]
     pub verdict: String,
     /// One line.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = TEXT))]
     pub summary: String,
     /// One entry per replica.
-    #[schemars(length(max = 9))]
+    #[schemars(length(max = REPLICAS))]
     pub replicas: Vec<ReplicaPlacement>,
     /// What happens when a zone is lost.
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = DIFFERENCES))]
     pub zones: Vec<ZoneLoss>,
 }
 
@@ -148,17 +195,21 @@ pub struct PlacementStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct ReplicaPlacement {
     /// The pod.
+    #[schemars(length(max = NAME))]
     pub pod: String,
     /// The node it runs on.
+    #[schemars(length(max = NAME))]
     pub node: String,
     /// The zone it runs in.
+    #[schemars(length(max = NAME))]
     pub zone: String,
     /// The volume.
+    #[schemars(length(max = NAME))]
     pub volume: String,
     /// The zones that the volume allows.
-    #[schemars(length(max = 8))]
+    #[schemars(length(max = FEW), inner(length(max = NAME)))]
     pub volume_zones: Vec<String>,
-    /// How many nodes could host it now.
+    /// How many nodes could host it now; -1 in an entry that counts replicas left out.
     pub eligible_nodes: i32,
 }
 
@@ -167,8 +218,10 @@ pub struct ReplicaPlacement {
 #[serde(rename_all = "camelCase", default)]
 pub struct ZoneLoss {
     /// The zone that is lost.
+    #[schemars(length(max = NAME))]
     pub zone: String,
     /// How many members survive, `2 of 3`.
+    #[schemars(length(max = WORD))]
     pub survivors: String,
     /// Whether they are a majority.
     pub quorum: bool,
@@ -179,14 +232,16 @@ pub struct ZoneLoss {
 #[serde(rename_all = "camelCase", default)]
 pub struct TopologyStatus {
     /// Digest of the rewritten definitions that were imported last.
+    #[schemars(length(max = WORD))]
     pub imported: String,
     /// Counts, `2 vhosts, 4 queues, ...`.
+    #[schemars(length(max = TEXT))]
     pub counts: String,
-    /// What was rewritten; at most 24 lines.
-    #[schemars(length(max = 24))]
+    /// What was rewritten.
+    #[schemars(length(max = LINES), inner(length(max = TEXT)))]
     pub rewrites: Vec<String>,
-    /// Differences that are left; at most 16.
-    #[schemars(length(max = 16))]
+    /// Differences that are left.
+    #[schemars(length(max = DIFFERENCES), inner(length(max = TEXT)))]
     pub differences: Vec<String>,
 }
 
@@ -195,9 +250,10 @@ pub struct TopologyStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct GateStatus {
     /// `Pass`, `Fail` or `NoVerdict`.
+    #[schemars(length(max = WORD))]
     pub verdict: String,
     /// One sentence: want, got, what is missing.
-    #[schemars(length(max = 512))]
+    #[schemars(length(max = TEXT))]
     pub reason: String,
     /// Windows that were judged.
     pub windows_valid: i64,
@@ -206,13 +262,14 @@ pub struct GateStatus {
     /// Seconds measured.
     pub measured_seconds: i64,
     /// One entry per rule.
-    #[schemars(length(max = 24))]
+    #[schemars(length(max = LINES))]
     pub rules: Vec<RuleStatus>,
     /// The load test of green alone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = TEXT))]
     pub load_test: Option<String>,
     /// Latencies of both sides over all valid windows, in microseconds.
-    #[schemars(length(max = 2))]
+    #[schemars(length(max = SIDES))]
     pub latencies: Vec<SideLatency>,
 }
 
@@ -221,6 +278,7 @@ pub struct GateStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct SideLatency {
     /// `Blue` or `Green`.
+    #[schemars(length(max = WORD))]
     pub side: String,
     /// Messages that were planned.
     pub planned: i64,
@@ -239,14 +297,19 @@ pub struct SideLatency {
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleStatus {
     /// Name of the objective, with what is compared.
+    #[schemars(length(max = PHRASE))]
     pub name: String,
     /// `12.4 of 20`.
+    #[schemars(length(max = WORD))]
     pub score: String,
     /// `44 good, 3 bad`.
+    #[schemars(length(max = WORD))]
     pub votes: String,
     /// Blue's value over all windows, in milliseconds.
+    #[schemars(length(max = WORD))]
     pub blue_millis: String,
     /// Green's value over all windows, in milliseconds.
+    #[schemars(length(max = WORD))]
     pub green_millis: String,
     /// Whether it decides.
     pub enforced: bool,
@@ -259,8 +322,10 @@ pub struct RuleStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct SwitchStatus {
     /// `Forward` or `Back`.
+    #[schemars(length(max = WORD))]
     pub heading: String,
     /// Where it stands.
+    #[schemars(length(max = WORD))]
     pub stage: String,
     /// When the first Service was pointed.
     pub pointed_at: Option<Time>,
@@ -295,6 +360,7 @@ pub struct LedgerStatus {
     /// Longest time between two confirms, in milliseconds.
     pub publish_gap_millis: i64,
     /// One line.
+    #[schemars(length(max = TEXT))]
     pub summary: String,
 }
 
@@ -303,9 +369,10 @@ pub struct LedgerStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct HandledCommand {
     /// The annotation.
+    #[schemars(length(max = PHRASE))]
     pub annotation: String,
     /// Its value.
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = PHRASE))]
     pub value: String,
     /// When.
     pub at: Option<Time>,
@@ -329,17 +396,24 @@ pub struct PhaseRecord {
 #[serde(rename_all = "camelCase", default)]
 pub struct Columns {
     /// `3/5`: rules that pass.
+    #[schemars(length(max = WORD))]
     pub gate: String,
     /// Blue's version and members.
+    #[schemars(length(max = WORD))]
     pub blue: String,
     /// Green's version and members.
+    #[schemars(length(max = WORD))]
     pub green: String,
     /// Blue's P99.
+    #[schemars(length(max = WORD))]
     pub p99_blue: String,
     /// Green's P99.
+    #[schemars(length(max = WORD))]
     pub p99_green: String,
     /// Messages on the side that is left.
+    #[schemars(length(max = WORD))]
     pub backlog: String,
     /// Messages lost.
+    #[schemars(length(max = WORD))]
     pub lost: String,
 }

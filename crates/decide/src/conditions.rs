@@ -37,11 +37,6 @@ impl Truth {
     }
 }
 
-/// Longest message of a condition: `kubectl describe` stays readable.
-const MESSAGE_LENGTH: usize = 512;
-/// Phases kept in `history`.
-const HISTORY_LENGTH: usize = 32;
-
 /// Sets one condition; its transition time changes only with its status.
 pub fn set(
     draft: &mut RabbitMQMigrationStatus,
@@ -51,7 +46,6 @@ pub fn set(
     reason: &str,
     message: &str,
 ) {
-    let message: String = message.chars().take(MESSAGE_LENGTH).collect();
     let since = |old: Option<&Condition>| {
         old.filter(|c| c.status == truth.as_str())
             .map_or(Time(context.now), |c| c.last_transition_time.clone())
@@ -59,7 +53,7 @@ pub fn set(
     let old = draft.conditions.iter_mut().find(|c| c.type_ == type_);
     let condition = Condition {
         last_transition_time: since(old.as_deref()),
-        message,
+        message: message.to_owned(),
         observed_generation: Some(context.plan.generation),
         reason: reason.to_owned(),
         status: truth.as_str().to_owned(),
@@ -103,7 +97,6 @@ pub fn note_failure(
         set(&mut status, &context, type_, truth, "EffectFailed", &detail);
     }
     let since = status.wait.take().filter(|old| old.reason == "EffectFailed").and_then(|old| old.since);
-    let detail = detail.chars().take(MESSAGE_LENGTH).collect();
     status.wait =
         Some(WaitStatus { reason: "EffectFailed".to_owned(), detail, since: since.or(Some(Time(now))) });
     status
@@ -145,7 +138,7 @@ fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, phase: Phas
         last.millis = Some(context.now.as_millisecond() - last.since.0.as_millisecond());
     }
     draft.history.push(PhaseRecord { phase, since: Time(context.now), millis: None });
-    if draft.history.len() > HISTORY_LENGTH {
+    if draft.history.len() > api::bounds::HISTORY {
         draft.history.remove(0);
     }
     draft.phase = Some(phase);
@@ -157,7 +150,7 @@ fn note_wait(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, step: &
         Step::Wait(wait) | Step::Stop(wait) => {
             let reason = wait.reason.as_str().to_owned();
             let since = draft.wait.take().filter(|old| old.reason == reason).and_then(|old| old.since);
-            let detail = wait.detail.chars().take(MESSAGE_LENGTH).collect();
+            let detail = wait.detail.clone();
             Some(WaitStatus { reason, detail, since: since.or(Some(Time(context.now))) })
         }
         Step::Do(_) => draft.wait.take(),

@@ -98,8 +98,10 @@ async fn work(shared: &Shared, migration: &RabbitMQMigration) -> Result<Action, 
         finalizer::remove(&shared.body, migration).await.map_err(change)?;
         return Ok(Action::await_change());
     }
-    if record::is_due(&mut memory, migration.status.as_ref(), &outcome.status) {
-        record::record(shared, migration, &outcome.status).await?;
+    // What is stored is bounded, so that only bounded ones can be compared.
+    let status = outcome.status.bounded();
+    if record::is_due(&mut memory, migration.status.as_ref(), &status) {
+        record::record(shared, migration, &status).await?;
         memory.recorded_at = Some(Timestamp::now());
     }
     Ok(Action::requeue(outcome.again_in))

@@ -1,4 +1,4 @@
-//! Writes status, then events, then metrics. The only writer of status; computes nothing.
+//! Writes status, bounded, then events, then metrics. The only writer of status; computes nothing.
 
 use crate::body::Memory;
 use crate::controller::Shared;
@@ -35,7 +35,8 @@ pub fn is_due(
     contract(old) != contract(new) || aged
 }
 
-/// Writes the status with the resourceVersion that it was computed from, then tells people and metrics.
+/// Writes the status with the resourceVersion that it was computed from, then tells people and metrics. What is
+/// stored is bounded here: an object that outgrows the API server can no longer be written.
 pub async fn record(
     shared: &Shared,
     migration: &RabbitMQMigration,
@@ -46,7 +47,7 @@ pub async fn record(
     let api: Api<RabbitMQMigration> =
         Api::namespaced(shared.body.client.clone(), metadata.namespace.as_deref().unwrap_or_default());
     let mut updated = migration.clone();
-    updated.status = Some(status.clone());
+    updated.status = Some(status.bounded());
     updated.metadata.managed_fields = None;
     api.replace_status(&name, &PostParams::default(), &updated)
         .await

@@ -110,12 +110,11 @@ pub fn run(plan: &Plan, world: &World) -> Vec<(Severity, FindingStatus)> {
 }
 
 fn status(plan: &Plan, check: &str, finding: Finding) -> (Severity, FindingStatus) {
-    let cut = |text: String| text.chars().take(512).collect();
     let status = FindingStatus {
         check: check.to_owned(),
         severity: finding.severity.as_str().to_owned(),
-        evidence: cut(finding.evidence),
-        remedy: cut(finding.remedy),
+        evidence: finding.evidence,
+        remedy: finding.remedy,
         waived: plan.waives(check),
     };
     (finding.severity, status)

@@ -75,7 +75,6 @@ pub fn note_plan(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> 
         ),
     ];
     summary.extend(context.plan.waivers.iter().map(|w| format!("waived {}: {}", w.check, w.reason)));
-    summary.truncate(24);
     let approved = draft.plan.as_ref().and_then(|p| p.approved.clone());
     draft.plan = Some(PlanStatus { digest: digest.clone(), approved, versions, summary });
     digest

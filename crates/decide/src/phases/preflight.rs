@@ -48,7 +48,7 @@ pub fn wants(plan: &Plan) -> Vec<Want> {
 pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Step {
     note_serving(context, draft);
     let findings = checks::run(context.plan, context.world);
-    draft.findings = findings.iter().map(|(_, status)| status.clone()).take(48).collect();
+    draft.findings = findings.iter().map(|(_, status)| status.clone()).collect();
     draft.plan = Some(PlanStatus { versions: context.versions(), ..draft.plan.take().unwrap_or_default() });
     let mut blocking = findings.iter().filter(|(severity, f)| severity.stops() && !f.waived).map(|(_, f)| f);
     let rehearse = matches!(context.world.rehearsal, Reading::Unasked) && context.plan.mode == Mode::Migrate;

@@ -64,8 +64,8 @@ pub fn follow(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Opt
             .clone()
             .unwrap_or_else(|| draft.topology.as_ref().map(|t| t.imported.clone()).unwrap_or_default()),
         counts: view.counts.clone(),
-        rewrites: view.rewrites.iter().take(24).cloned().collect(),
-        differences: view.differences.iter().take(16).cloned().collect(),
+        rewrites: view.rewrites.clone(),
+        differences: view.differences.clone(),
     });
     if !view.blocked.is_empty() {
         let detail =

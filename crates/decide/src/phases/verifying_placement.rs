@@ -60,15 +60,15 @@ fn waived(context: &Context<'_>) -> Option<Step> {
 }
 
 fn status(answer: &Placement) -> PlacementStatus {
-    let replicas = answer.replicas.iter().take(9).map(|r| ReplicaPlacement {
+    let replicas = answer.replicas.iter().map(|r| ReplicaPlacement {
         pod: format!("{}", r.ordinal),
         node: r.node.clone().unwrap_or_default(),
         zone: r.zone.clone().unwrap_or_default(),
         volume: r.volume.clone().unwrap_or_default(),
-        volume_zones: r.allowed_zones.iter().take(8).cloned().collect(),
+        volume_zones: r.allowed_zones.clone(),
         eligible_nodes: i32::try_from(r.eligible_nodes.len()).unwrap_or(i32::MAX),
     });
-    let zones = answer.zone_loss.iter().take(16).map(|z| ZoneLoss {
+    let zones = answer.zone_loss.iter().map(|z| ZoneLoss {
         zone: z.zone.clone(),
         survivors: format!("{} of {}", z.survivors, z.of),
         quorum: z.quorum,
@@ -80,7 +80,7 @@ fn status(answer: &Placement) -> PlacementStatus {
     };
     PlacementStatus {
         verdict: verdict.to_owned(),
-        summary: answer.summary.chars().take(512).collect(),
+        summary: answer.summary.clone(),
         replicas: replicas.collect(),
         zones: zones.collect(),
     }
