@@ -34,11 +34,9 @@ pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
     commands
 }
 
-fn point(namespace: &str, service: &OriginalService, to: Side) -> String {
-    let selector = match to {
-        Side::Blue => &service.blue_selector,
-        Side::Green => &service.green_selector,
-    };
+/// The command that points one Service.
+pub fn point(namespace: &str, service: &OriginalService, to: Side) -> String {
+    let selector = service.selector(to);
     let patch = serde_json::json!([{"op": "replace", "path": "/spec/selector", "value": selector}]);
     let patch = shell_word(&patch.to_string());
     format!("kubectl -n {namespace} patch service {} --type json -p {patch}", service.name)

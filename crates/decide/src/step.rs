@@ -100,6 +100,8 @@ reasons! {
     RouteNotSeen,
     /// Somebody else writes the selector.
     RoutingContested,
+    /// A binding is missing on the new side, which drops messages.
+    BindingMissing,
     /// Publishers are still connected to the old side.
     PublishersLeaving,
     /// The old side's consumers finish its queues.

@@ -41,6 +41,8 @@ pub struct Settings {
     pub backlog: usize,
     /// Messages that a publisher of the main queue sends at once, now and then; 0 for never.
     pub burst: usize,
+    /// Whether applications now and then publish to where no queue is any more.
+    pub replies: bool,
     /// Milliseconds after which statistics know a connection.
     pub statistics: Millis,
     /// Whether statistics tell the consumers of queues.
@@ -53,6 +55,8 @@ pub struct Settings {
     pub scale_to_zero: bool,
     /// Whether the time-out goes back.
     pub back_on_timeout: bool,
+    /// Whether the fence stays when a Service is taken again.
+    pub hold: bool,
     /// The switch's time-out in seconds.
     pub timeout_seconds: i32,
     /// The soak in seconds.
@@ -79,12 +83,14 @@ impl Default for Settings {
             work: 40,
             backlog: 0,
             burst: 0,
+            replies: false,
             statistics: 5000,
             queue_statistics: true,
             alarm: false,
             manual: true,
             scale_to_zero: false,
             back_on_timeout: false,
+            hold: false,
             timeout_seconds: 120,
             soak_seconds: 20,
             check: false,
@@ -122,8 +128,10 @@ impl Settings {
             manual: chance.one_in(2),
             scale_to_zero: chance.one_in(3),
             back_on_timeout: chance.one_in(3),
+            hold: false,
             timeout_seconds: if chance.one_in(4) { 10 } else { 60 },
             soak_seconds: i32::try_from(chance.below(20)).unwrap_or(0),
+            replies: chance.one_in(5),
             check: false,
             missing_service: false,
         }

@@ -3,7 +3,8 @@
 //! "0 ready" counts only beside at least one consumer: a quorum queue whose leader does not answer says 0
 //! and 0. And it counts only after the last publisher was seen to be gone.
 
-use crate::context::Context;
+use crate::context::{Context, cannot_see};
+use crate::phases::switching::fence::closed_since;
 use crate::phases::switching::leave::{is_publisher, role};
 use crate::phases::switching::{note_stage, overdue, stage};
 use crate::record::SwitchRecord;
@@ -43,10 +44,15 @@ pub fn decide(
         Ok(at) => at,
         Err(step) => return Some(step),
     };
+    // Who came while the side was open may be gone again.
+    let Some(closed) = closed_since(context, from) else {
+        return Some(cannot_see(format!("since when users of {from} are fenced is not known yet")));
+    };
+    let since = gone_since.max(closed);
     let depths = &context.world.history.depths.of(from);
     let good = |sweep: &Vec<QueueDepth>| finished(sweep, record);
     let sweeps: Vec<&(Timestamp, Vec<QueueDepth>)> =
-        depths.newest_first().take_while(|(at, sweep)| *at > gone_since && good(sweep)).collect();
+        depths.newest_first().take_while(|(at, sweep)| *at > since && good(sweep)).collect();
     if sweeps.len() < SWEEPS {
         return Some(Step::wait(Reason::Draining, left(context, heading, record)));
     }

@@ -5,6 +5,7 @@ use crate::context::{Context, cannot_see};
 use crate::effect::Effect;
 use crate::fact::{Fact, Want, every, fresh};
 use crate::manual_exit;
+use crate::phases::switching::contest;
 use crate::plan::Plan;
 use crate::record::{Client, ConsumedQueue, OriginalLimit, OriginalService, SwitchRecord};
 use crate::roles::Role;
@@ -38,6 +39,12 @@ pub fn entry_wants(heading: Heading) -> Vec<Want> {
 
 /// Prepares what the switch needs, one step at a time, and enters it last.
 pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading: Heading) -> Step {
+    // A Service that somebody took back leads there already: nobody waits behind the fence for the record.
+    if heading == Heading::BACK
+        && let Some(step) = contest::open(context, heading.to)
+    {
+        return step;
+    }
     // The canary before the probe's end: a running canary tells the gate that the switch is being entered.
     if !context.world.ledger.seen().is_some_and(|l| l.running) {
         return Step::act(Effect::StartCanary);
