@@ -253,6 +253,7 @@ fn again_in(draft: &RabbitMQMigrationStatus, step: &Step) -> Duration {
         Step::Wait(Wait { reason: Reason::ProvingEmpty | Reason::Soaking, .. }) => Duration::from_secs(1),
         Step::Wait(Wait { reason: Reason::CannotSee, .. }) if phase.is_switch() => Duration::from_millis(500),
         Step::Wait(_) if phase.is_switch() => Duration::from_millis(30),
+        Step::Wait(Wait { reason: Reason::ComparingDefinitions, .. }) => Duration::from_millis(30),
         Step::Wait(Wait { reason: Reason::GreenStarting, .. }) => Duration::from_secs(1),
         Step::Wait(_) => Duration::from_secs(2),
     }

@@ -84,6 +84,8 @@ reasons! {
     TopologyDiffers,
     /// A rewrite needs consent.
     RewriteNeedsConsent,
+    /// Definitions are compared once more before traffic moves.
+    ComparingDefinitions,
     /// Definitions could not be read or compared.
     TopologyUnknown,
     /// The probe connects, warms up or measures.

@@ -403,6 +403,8 @@ pub struct DefinitionsView {
     pub blocked: Vec<String>,
     /// What green lacks or has differently.
     pub differences: Vec<String>,
+    /// When this comparison began.
+    pub compared_at: Option<Timestamp>,
     /// Why the last import failed.
     pub import_error: Option<String>,
     /// The digest that was imported last by this operator process.

@@ -64,9 +64,11 @@ enum Mistake {
     RepairsForEver,
     /// Green is taken to have all bindings.
     BindingsAssumed,
+    /// Definitions are not compared again before the switch.
+    ComparisonSkipped,
 }
 
-const ALL: [(Mistake, &str); 21] = [
+const ALL: [(Mistake, &str); 22] = [
     (Mistake::UnknownDepthIsZero, "(b)"),
     (Mistake::FenceBeforeRoute, "(c)"),
     (Mistake::RouteNotReadBack, "(c)"),
@@ -88,6 +90,7 @@ const ALL: [(Mistake, &str); 21] = [
     (Mistake::ContestKeepsFence, "(c)"),
     (Mistake::RepairsForEver, "(j)"),
     (Mistake::BindingsAssumed, "(k)"),
+    (Mistake::ComparisonSkipped, "(l)"),
 ];
 
 /// The boundary at which a mistake is made.
@@ -174,6 +177,10 @@ impl Boundary for Mutant {
                 verdict.status.phase = Some(Phase::Soaking);
             }
             (Mistake::NoVerdictPasses, Some(Reason::Probing | Reason::GateDeadline)) => {
+                verdict.step = Step::Go(Phase::Switching);
+                verdict.status.phase = Some(Phase::Switching);
+            }
+            (Mistake::ComparisonSkipped, Some(Reason::ComparingDefinitions)) => {
                 verdict.step = Step::Go(Phase::Switching);
                 verdict.status.phase = Some(Phase::Switching);
             }

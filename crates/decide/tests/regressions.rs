@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use api::Phase;
-use api::spec::OnContest;
+use api::spec::{OnChange, OnContest};
 use decide::effect::Effect;
 use decide::fact::Fact;
 use decide::side::Side;
@@ -450,4 +450,33 @@ fn bindings_are_asked_for_only_after_the_alarm() {
         body.pass();
         assert_eq!(body.world.bindings.green, Reading::Unasked);
     }
+}
+
+/// Right after the record was stored for the way forward.
+fn recorded(settings: Settings) -> Body<Honest> {
+    let mut body = body(settings, Honest);
+    run(&mut body, |_, pass| pass.effects.iter().any(|(effect, _)| effect.name() == "StoreRecord"));
+    assert!(body.phase().is_before_switch());
+    body
+}
+
+#[test]
+fn definitions_are_compared_once_more_before_traffic_moves() {
+    let mut body = recorded(Settings::default());
+    body.toy.brokers.blue.users.insert("late".to_owned(), None);
+    let passes = until(&mut body, Phase::Switching);
+    assert!(effects(&passes, "ImportDefinitions") == 1 && body.toy.brokers.green.users.contains_key("late"));
+}
+
+#[test]
+fn what_changed_last_stops_the_switch_where_changes_block() {
+    let mut body = recorded(Settings::default());
+    body.plan.topology.on_change = OnChange::Block;
+    body.toy.brokers.blue.users.insert("late".to_owned(), None);
+    for _ in 0..40 {
+        let pass = body.pass();
+        assert!(!matches!(pass.step, Step::Go(_)) && effects(&[pass], "Point") == 0);
+    }
+    let wait = body.stored.wait.clone().unwrap();
+    assert!(wait.reason == "TopologyDiffers" && wait.detail.contains("late"), "{wait:?}");
 }

@@ -1,6 +1,6 @@
 //! What effects do to the world. Each can be cut: before, half-way, or after with the answer lost.
 
-use super::broker::{CANARY, DELAY, DELAY_MILLIS};
+use super::broker::{CANARY, DELAY, DELAY_MILLIS, ORDERS};
 use super::observe::{connection_number, labels};
 use super::{Broker, Event, Kind, QUEUES, Toy, stamp};
 use crate::effect::{Effect, Pointing, QueueRef};
@@ -148,6 +148,9 @@ impl Toy {
             if let Some(queue) = self.brokers.green.queues.get_mut(index) {
                 queue.exists |= exists;
                 queue.bound |= exists;
+                if index == ORDERS && queue.bound {
+                    self.truth.dropping_since = None;
+                }
             }
         }
         self.process.import_error = (fate != Fate::Done).then(|| "no answer in time".to_owned());

@@ -260,7 +260,9 @@ impl<B: Boundary> Body<B> {
             Phase::RollingBack => Heading::BACK,
             _ => return,
         };
-        if self.foreign.left == 0 || !self.chance.one_in(self.foreign.one_in) {
+        // Of a deleted migration that rests nobody is left to mend it.
+        let leaving = self.plan.orders.deleted && phase == Phase::Soaking;
+        if leaving || self.foreign.left == 0 || !self.chance.one_in(self.foreign.one_in) {
             return;
         }
         let pointed = |index: &usize| self.toy.selected(*index) == Some(heading.to);

@@ -157,6 +157,7 @@ impl Toy {
     pub(crate) fn new_user(&mut self) {
         let Some(side) = self.selected(0) else { return };
         self.brokers.of_mut(side).users.insert("v-token".to_owned(), None);
+        self.truth.user_made = Some((self.now, side));
         self.add_client(Kind::Publisher(ORDERS), "v-token");
     }
 

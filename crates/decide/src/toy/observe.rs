@@ -285,6 +285,7 @@ impl Toy {
             rewrites: vec!["classic mirrored policy ha-all: its mirroring keys are dropped".to_owned()],
             needs_consent: Vec::new(),
             blocked: Vec::new(),
+            compared_at: Some(self.timestamp()),
             differences,
             import_error: self.process.import_error.clone(),
         })

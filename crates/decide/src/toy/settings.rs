@@ -108,6 +108,9 @@ impl Settings {
             1 => GateMood::Silent,
             _ => GateMood::Good,
         };
+        // Often about the time at which the switch is entered.
+        let new_user_at =
+            if chance.one_in(2) { chance.between(38_000, 56_000) } else { chance.between(20_000, 90_000) };
         let slow_zone = if chance.one_in(8) { chance.between(900, 4000) } else { chance.between(0, 700) };
         Self {
             seed,
@@ -118,7 +121,7 @@ impl Settings {
             workers: if chance.one_in(4) { 18 } else { 1 },
             straight: chance.one_in(6),
             returns: chance.one_in(4),
-            new_user_at: if chance.one_in(3) { chance.between(20_000, 90_000) } else { 0 },
+            new_user_at: if chance.one_in(3) { new_user_at } else { 0 },
             work: chance.between(5, 120),
             backlog: if chance.one_in(2) { usize::try_from(chance.below(150)).unwrap_or(0) } else { 0 },
             burst: if chance.one_in(2) { usize::try_from(chance.below(40)).unwrap_or(0) } else { 0 },

@@ -76,6 +76,8 @@ pub struct Truth {
     pub reordered: u64,
     /// Messages that nobody may publish any more since no queue was there.
     pub unroutable: u64,
+    /// When somebody made a user, and where.
+    pub user_made: Option<(Millis, Side)>,
     /// Whether somebody took a binding away: nobody but he loses what is dropped then.
     pub unbound: bool,
     /// Those messages.

@@ -96,6 +96,9 @@ impl Judge {
             if body.toy.settings.gate != GateMood::Good {
                 return Err(format!("(g) switching though the gate is {:?}", body.toy.settings.gate));
             }
+            if pass.phase.is_before_switch() {
+                compared(&body.toy)?;
+            }
             if pass.status.gate.as_ref().is_none_or(|gate| gate.verdict != "Pass") {
                 return Err("(g) switching without a pass of the gate".to_owned());
             }
@@ -290,6 +293,17 @@ fn recorded(toy: &Toy, side: Side, users: &[String]) -> Result<(), String> {
         Some(user) => Err(format!("(d) {user} fenced on {side} and not on record")),
         None => Ok(()),
     }
+}
+
+/// (l) What blue had when the record was taken green has when the switch begins.
+fn compared(toy: &Toy) -> Result<(), String> {
+    let taken = toy.record.as_ref().and_then(|record| record.taken_at.parse().ok());
+    let made = toy.truth.user_made.filter(|(_, side)| *side == Side::Blue).map(|(at, _)| stamp(at));
+    let before = made.zip(taken).is_some_and(|(made, taken)| made <= taken);
+    if before && !toy.brokers.green.users.contains_key("v-token") {
+        return Err("(l) switching though a user of blue is not on green".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether this write took a Service from somebody who had taken it in this heading.

@@ -59,8 +59,12 @@ pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading
         Reading::Seen(record) => record.as_ref(),
         unknown => return cannot_see(format!("the SwitchRecord: {}", unknown.why_not())),
     };
-    if record.is_some_and(|record| is_current(context, record, heading)) {
-        draft.manual_exit = record.map(|r| r.manual_exit.clone()).unwrap_or_default();
+    if let Some(record) = record.filter(|record| is_current(context, record, heading)) {
+        if heading == Heading::FORWARD && !is_compared(context, record) {
+            let detail = "definitions are compared once more, now that everything else is ready";
+            return Step::wait(Reason::ComparingDefinitions, detail);
+        }
+        draft.manual_exit.clone_from(&record.manual_exit);
         draft.manual_exit.truncate(24);
         draft.switching = None;
         return Step::Go(if heading == Heading::FORWARD { Phase::Switching } else { Phase::RollingBack });
@@ -69,6 +73,14 @@ pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading
         Ok(record) => Step::act(Effect::StoreRecord(Box::new(record))),
         Err(step) => step,
     }
+}
+
+/// Whether both sides' definitions were compared after the record was taken: whoever got here found no difference
+/// that matters, since one is followed or stopped for first.
+fn is_compared(context: &Context<'_>, record: &SwitchRecord) -> bool {
+    let compared = context.world.definitions.seen().and_then(|definitions| definitions.compared_at);
+    let taken = record.taken_at.parse::<Timestamp>().ok();
+    compared.zip(taken).is_some_and(|(compared, taken)| compared > taken)
 }
 
 fn is_current(context: &Context<'_>, record: &SwitchRecord, heading: Heading) -> bool {
