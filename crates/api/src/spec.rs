@@ -511,6 +511,9 @@ pub struct Cutover {
     pub timeout_seconds: i32,
     /// After the time-out and after the Services were pointed: `Continue` (default, carry the rest) or `Back`.
     pub on_timeout: OnTimeout,
+    /// When somebody else takes a Service back again after one repair: `Follow` (default, the side that it leads
+    /// to is opened) or `Hold` (the fence stays until a person acts).
+    pub on_contest: OnContest,
     /// Seconds within which a closed client should be seen again. Default 60.
     #[schemars(range(min = 1, max = 3600))]
     pub client_grace_seconds: i32,
@@ -524,6 +527,7 @@ impl Default for Cutover {
             ordering: Ordering::Strict,
             timeout_seconds: 300,
             on_timeout: OnTimeout::Continue,
+            on_contest: OnContest::Follow,
             client_grace_seconds: 60,
         }
     }
@@ -567,6 +571,16 @@ pub enum OnTimeout {
     Continue,
     /// Go back.
     Back,
+}
+
+/// What happens to the fence when somebody else takes a Service back and again after one repair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum OnContest {
+    /// The side that the Service leads to is opened: nobody is refused where his route leads.
+    #[default]
+    Follow,
+    /// The fence stays until a person acts: clients of that Service are refused meanwhile.
+    Hold,
 }
 
 /// The watch after the switch.

@@ -337,6 +337,17 @@ pub struct SwitchStatus {
     pub closed: i64,
     /// Messages that the operator carried over.
     pub carried: i64,
+    /// The Services that were pointed in this heading.
+    #[schemars(length(max = 8))]
+    pub pointed: Vec<String>,
+    /// When a Service that somebody else had taken was pointed again by force: once per heading.
+    pub repaired_at: Option<Time>,
+    /// Since when a pointed Service leads elsewhere.
+    pub contested_since: Option<Time>,
+    /// When the last contest was settled: the time-out counts from then.
+    pub settled_at: Option<Time>,
+    /// Messages that the new side dropped as unroutable since the record was taken; absent where unknown.
+    pub unroutable: Option<i64>,
 }
 
 /// The canary ledger.

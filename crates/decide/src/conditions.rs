@@ -241,10 +241,12 @@ fn again_in(draft: &RabbitMQMigrationStatus, step: &Step) -> Duration {
     match step {
         Step::Do(_) | Step::Go(_) => Duration::ZERO,
         Step::Stop(_) if phase.is_terminal() => Duration::from_mins(5),
+        Step::Stop(_) if phase.is_switch() => Duration::from_secs(2),
         Step::Stop(_) => Duration::from_secs(10),
-        Step::Wait(Wait { reason: Reason::ProvingEmpty, .. }) => Duration::from_secs(1),
+        Step::Wait(Wait { reason: Reason::ProvingEmpty | Reason::Soaking, .. }) => Duration::from_secs(1),
         Step::Wait(Wait { reason: Reason::CannotSee, .. }) if phase.is_switch() => Duration::from_millis(500),
         Step::Wait(_) if phase.is_switch() => Duration::from_millis(30),
+        Step::Wait(Wait { reason: Reason::ComparingDefinitions, .. }) => Duration::from_millis(30),
         Step::Wait(Wait { reason: Reason::GreenStarting, .. }) => Duration::from_secs(1),
         Step::Wait(_) => Duration::from_secs(2),
     }

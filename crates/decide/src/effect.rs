@@ -22,7 +22,7 @@ pub struct Pointing {
     pub uid: String,
     /// The whole selector.
     pub selector: BTreeMap<String, String>,
-    /// Whether the field may be taken from another manager (the first write of a heading).
+    /// Whether the field may be taken from another manager: the first write of a heading, and its one repair.
     pub force: bool,
 }
 

@@ -48,6 +48,8 @@ pub enum Fact {
     Emptiness(Side),
     /// Publishes received and dropped as unroutable, live.
     Traffic(Side),
+    /// The bindings of a side that lead to what lasts, live.
+    Bindings(Side),
     /// The latency probe and its windows.
     Probe,
     /// The canary ledger.

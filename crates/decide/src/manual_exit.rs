@@ -15,21 +15,28 @@ pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
     let exec = |side: Side| {
         format!("kubectl -n {namespace} exec {}-0 -- rabbitmqctl", plan.broker(side).stateful_set_name)
     };
-    let fenced: Vec<String> = record
-        .limits
-        .iter()
-        .filter(|limit| limit.side == to && limit.max_connections != Some(0))
+    let limits = || record.limits.iter().filter(|limit| limit.side == to);
+    let unlimited: Vec<String> = limits()
+        .filter(|limit| limit.max_connections.is_none())
         .map(|limit| shell_word(&limit.user))
         .collect();
-    if !fenced.is_empty() {
-        let users = fenced.join(" ");
+    if !unlimited.is_empty() {
+        let users = unlimited.join(" ");
         commands.push(format!(
             "for u in {users}; do {} clear_user_limits \"$u\" max-connections; done",
             exec(to)
         ));
     }
+    for limit in limits() {
+        if let Some(original) = limit.max_connections.filter(|limit| *limit != 0) {
+            let user = shell_word(&limit.user);
+            let value = shell_word(&format!("{{\"max-connections\":{original}}}"));
+            commands.push(format!("{} set_user_limits {user} {value}", exec(to)));
+        }
+    }
     commands.extend(record.services.iter().map(|service| point(namespace, service, to)));
-    commands.push(format!("{} close_all_connections 'manual exit'", exec(from)));
+    // Without --global it would close those of the default vhost only.
+    commands.push(format!("{} close_all_connections --global 'manual exit'", exec(from)));
     // Without a vhost it would list the default one only.
     commands.push(format!(
         "{0} -q list_vhosts --no-table-headers | while read -r v; do \
@@ -39,11 +46,9 @@ pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
     commands
 }
 
-fn point(namespace: &str, service: &OriginalService, to: Side) -> String {
-    let selector = match to {
-        Side::Blue => &service.blue_selector,
-        Side::Green => &service.green_selector,
-    };
+/// The command that points one Service.
+pub fn point(namespace: &str, service: &OriginalService, to: Side) -> String {
+    let selector = service.selector(to);
     let patch = serde_json::json!([{"op": "replace", "path": "/spec/selector", "value": selector}]);
     let patch = shell_word(&patch.to_string());
     format!("kubectl -n {namespace} patch service {} --type json -p {patch}", service.name)
@@ -59,9 +64,33 @@ fn shell_word(text: &str) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "toy"))]
 mod tests {
     use super::*;
+    use crate::record::OriginalLimit;
+
+    #[test]
+    fn everybody_gets_his_own_limit_back_and_every_vhost_is_meant() {
+        let plan = crate::toy::plan(&crate::toy::Settings::default()).unwrap();
+        let limit = |side, user: &str, max_connections| OriginalLimit {
+            side,
+            user: user.to_owned(),
+            max_connections,
+        };
+        let limits = vec![
+            limit(Side::Green, "free", None),
+            limit(Side::Green, "few", Some(7)),
+            limit(Side::Green, "barred", Some(0)),
+            limit(Side::Blue, "other-side", None),
+        ];
+        let record = SwitchRecord { from: Some(Side::Blue), limits, ..SwitchRecord::default() };
+        let commands = commands(&plan, &record).join("\n");
+        assert!(commands.contains("for u in free; do"), "{commands}");
+        assert!(commands.contains("set_user_limits few '{\"max-connections\":7}'"), "{commands}");
+        assert!(!commands.contains("barred") && !commands.contains("other-side"), "{commands}");
+        assert!(commands.contains("close_all_connections --global"), "{commands}");
+        assert!(commands.contains("list_queues --no-table-headers -p"), "{commands}");
+    }
 
     #[test]
     fn a_quote_in_a_user_name_stays_one_word() {

@@ -3,6 +3,9 @@
 /// Prefix of every user, vhost and queue of ours on a broker.
 pub const PREFIX: &str = "rmqm.";
 
+/// The field manager of everything that the operator writes in Kubernetes.
+pub const MANAGER: &str = "rabbitmq-migration-operator";
+
 /// The names that belong to one migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {

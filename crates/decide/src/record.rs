@@ -59,6 +59,16 @@ pub struct OriginalService {
     pub manager: Option<String>,
 }
 
+impl OriginalService {
+    /// The selector that leads to a side.
+    pub const fn selector(&self, side: Side) -> &BTreeMap<String, String> {
+        match side {
+            Side::Blue => &self.blue_selector,
+            Side::Green => &self.green_selector,
+        }
+    }
+}
+
 /// A client that was connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

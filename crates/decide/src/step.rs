@@ -84,6 +84,8 @@ reasons! {
     TopologyDiffers,
     /// A rewrite needs consent.
     RewriteNeedsConsent,
+    /// Definitions are compared once more before traffic moves.
+    ComparingDefinitions,
     /// Definitions could not be read or compared.
     TopologyUnknown,
     /// The probe connects, warms up or measures.
@@ -100,6 +102,8 @@ reasons! {
     RouteNotSeen,
     /// Somebody else writes the selector.
     RoutingContested,
+    /// A binding is missing on the new side, which drops messages.
+    BindingMissing,
     /// Publishers are still connected to the old side.
     PublishersLeaving,
     /// The old side's consumers finish its queues.

@@ -363,6 +363,31 @@ pub struct TrafficView {
     pub unroutable: u64,
 }
 
+/// A binding. All of it is its identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BindingView {
+    /// The vhost.
+    pub vhost: String,
+    /// The exchange.
+    pub source: String,
+    /// `queue` or `exchange`.
+    pub kind: String,
+    /// The queue or exchange that it leads to.
+    pub destination: String,
+    /// The routing key.
+    pub key: String,
+    /// Its arguments as text, keys in order; empty where it has none.
+    pub arguments: String,
+}
+
+impl std::fmt::Display for BindingView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { vhost, source, kind, destination, key, arguments } = self;
+        write!(f, "{source:?} -> {kind} {destination:?} key {key:?} in vhost {vhost}")?;
+        if arguments.is_empty() { Ok(()) } else { write!(f, " {arguments}") }
+    }
+}
+
 /// The definitions of both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DefinitionsView {
@@ -378,6 +403,8 @@ pub struct DefinitionsView {
     pub blocked: Vec<String>,
     /// What green lacks or has differently.
     pub differences: Vec<String>,
+    /// When this comparison began.
+    pub compared_at: Option<Timestamp>,
     /// Why the last import failed.
     pub import_error: Option<String>,
     /// The digest that was imported last by this operator process.
@@ -433,8 +460,8 @@ pub struct LedgerView {
 /// What the body counted while acting. Not a reading: it is our own deed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// When the first Service of this heading was pointed.
-    pub pointed_at: Option<Timestamp>,
+    /// When each Service was pointed last, by name.
+    pub pointed: BTreeMap<String, Timestamp>,
     /// When the last close was sent.
     pub last_close_at: Option<Timestamp>,
     /// Connections closed.
@@ -488,6 +515,8 @@ pub struct World {
     pub emptiness: Pair<Reading<Vec<(QueueRef, Emptiness)>>>,
     /// See [`Fact::Traffic`].
     pub traffic: Pair<Reading<TrafficView>>,
+    /// See [`Fact::Bindings`].
+    pub bindings: Pair<Reading<BTreeSet<BindingView>>>,
     /// See [`Fact::Probe`].
     pub probe: Reading<ProbeView>,
     /// See [`Fact::Ledger`].
@@ -505,6 +534,8 @@ pub struct World {
 pub struct History {
     /// Of [`Fact::Routes`].
     pub routes: Series<Vec<RouteView>>,
+    /// Of [`Fact::Users`].
+    pub users: Pair<Series<Vec<UserView>>>,
     /// Of [`Fact::Connections`].
     pub connections: Pair<Series<Vec<ConnectionView>>>,
     /// Of [`Fact::Queues`].
@@ -518,6 +549,7 @@ impl World {
     pub fn remember(&mut self, fact: Fact, at: Timestamp) {
         match fact {
             Fact::Routes => self.history.routes.push(at, &self.routes),
+            Fact::Users(side) => self.history.users.of_mut(side).push(at, self.users.of(side)),
             Fact::Connections(side) => {
                 self.history.connections.of_mut(side).push(at, self.connections.of(side));
             }
@@ -535,11 +567,11 @@ impl World {
             | Fact::Record
             | Fact::Broker(_)
             | Fact::Epoch(_)
-            | Fact::Users(_)
             | Fact::Rehearsal
             | Fact::Definitions
             | Fact::Emptiness(_)
             | Fact::Traffic(_)
+            | Fact::Bindings(_)
             | Fact::Probe
             | Fact::Ledger
             | Fact::Leftovers(_) => {}

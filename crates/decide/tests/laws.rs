@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SEEDS: u64 = 1000;
 
 /// What the migrations together must meet: a law that never judged anything is no law.
-const MARKS: [&str; 33] = [
+const MARKS: [&str; 36] = [
     "Go Completed",
     "Go RolledBack",
     "Go RollingBack",
@@ -22,6 +22,9 @@ const MARKS: [&str; 33] = [
     "Stop CleaningUp",
     "Stop Completed",
     "Stop GateDeadline",
+    "Stop RoutingContested",
+    "Stop BindingMissing",
+    "Go back to Switching",
     "Stop RolledBackAsAsked",
     "Wait AwaitingApproval",
     "Wait CannotSee",

@@ -7,7 +7,7 @@ mod common;
 use api::Phase;
 use common::migrate;
 use common::scenario::Scenario;
-use decide::effect::Effect;
+use decide::effect::{Effect, Pointing};
 use decide::fact::Fact;
 use decide::record::SwitchRecord;
 use decide::roles::Role;
@@ -58,9 +58,17 @@ enum Mistake {
     SilentWait,
     /// When connections cannot be read everybody counts as gone.
     FailedConnectionsAreNone,
+    /// The fence stays where somebody else took a Service.
+    ContestKeepsFence,
+    /// A Service that was taken is taken back for ever.
+    RepairsForEver,
+    /// Green is taken to have all bindings.
+    BindingsAssumed,
+    /// Definitions are not compared again before the switch.
+    ComparisonSkipped,
 }
 
-const ALL: [(Mistake, &str); 18] = [
+const ALL: [(Mistake, &str); 22] = [
     (Mistake::UnknownDepthIsZero, "(b)"),
     (Mistake::FenceBeforeRoute, "(c)"),
     (Mistake::RouteNotReadBack, "(c)"),
@@ -79,6 +87,10 @@ const ALL: [(Mistake, &str); 18] = [
     (Mistake::FenceDropped, "(f)"),
     (Mistake::SilentWait, "(e)"),
     (Mistake::FailedConnectionsAreNone, "(b)"),
+    (Mistake::ContestKeepsFence, "(c)"),
+    (Mistake::RepairsForEver, "(j)"),
+    (Mistake::BindingsAssumed, "(k)"),
+    (Mistake::ComparisonSkipped, "(l)"),
 ];
 
 /// The boundary at which a mistake is made.
@@ -121,6 +133,9 @@ impl Boundary for Mutant {
                         *answer = Emptiness::Empty;
                     }
                 });
+            }
+            (Mistake::BindingsAssumed, Fact::Bindings(Side::Green)) => {
+                world.bindings.green = world.bindings.blue.clone();
             }
             (Mistake::UnfenceForgotten, Fact::Users(side)) if cleaning => open(world, side),
             (Mistake::BackBehindFence, Fact::Users(Side::Blue)) if self.phase == Phase::RollingBack => {
@@ -165,6 +180,13 @@ impl Boundary for Mutant {
                 verdict.step = Step::Go(Phase::Switching);
                 verdict.status.phase = Some(Phase::Switching);
             }
+            (Mistake::ComparisonSkipped, Some(Reason::ComparingDefinitions)) => {
+                verdict.step = Step::Go(Phase::Switching);
+                verdict.status.phase = Some(Phase::Switching);
+            }
+            (Mistake::RepairsForEver, Some(Reason::RoutingContested)) if switching => {
+                verdict.step = take_back(world);
+            }
             (Mistake::SilentWait, Some(Reason::Soaking)) => {
                 verdict.step = Step::wait(Reason::Soaking, "");
             }
@@ -176,6 +198,10 @@ impl Boundary for Mutant {
     fn performs(&mut self, effect: &Effect) -> bool {
         if let Effect::StoreRecord(record) = effect {
             self.record = Some((**record).clone());
+        }
+        let opens_blue = matches!(effect, Effect::Unfence { side: Side::Blue, .. });
+        if self.mistake == Mistake::ContestKeepsFence && opens_blue && self.phase == Phase::Switching {
+            return false;
         }
         !matches!(
             (self.mistake, effect),
@@ -216,6 +242,17 @@ fn fence(world: &World) -> Step {
     let users = world.users.blue.seen().into_iter().flatten();
     let users: Vec<String> = users.filter(|u| u.max_connections != Some(0)).map(|u| u.name.clone()).collect();
     Step::act(Effect::Fence { side: Side::Blue, users })
+}
+
+fn take_back(world: &World) -> Step {
+    let record = world.record.seen().cloned().flatten().unwrap_or_default();
+    let pointings = record.services.into_iter().map(|service| Pointing {
+        service: service.name,
+        uid: service.uid,
+        selector: service.green_selector,
+        force: true,
+    });
+    Step::Do(vec![Effect::Point(pointings.collect())])
 }
 
 fn listed_zero(world: &World) -> bool {

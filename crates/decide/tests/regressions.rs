@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use api::Phase;
+use api::spec::{OnChange, OnContest};
 use decide::effect::Effect;
 use decide::fact::Fact;
 use decide::side::Side;
 use decide::step::{Reason, Step};
 use decide::toy::{Body, Boundary, Honest, Order, Pass, Settings, Toy, stamp};
 use decide::world::{Reading, Series, World};
+use std::collections::BTreeSet;
 
 /// Passes after which a story gives up.
 const PATIENCE: usize = 6000;
@@ -261,4 +263,233 @@ fn a_queue_whose_consumers_died_is_carried_and_not_waited_for() {
     let cut = body.toy.now;
     until(&mut body, Phase::Soaking);
     assert!(body.toy.now - cut < 60_000, "{} ms", body.toy.now - cut);
+}
+
+/// Green's selector was brought to Git, with one label more, and is applied from there.
+#[derive(Default)]
+struct InGit(bool);
+
+impl Boundary for InGit {
+    fn seen(&mut self, fact: Fact, world: &mut World) {
+        if let (true, Fact::Services, Reading::Seen(services)) = (self.0, fact, &mut world.services) {
+            for service in services {
+                service.selector.insert("app.kubernetes.io/instance".to_owned(), "shop".to_owned());
+                service.manager = Some("argocd-controller".to_owned());
+            }
+        }
+    }
+}
+
+/// In Switching, with blue fenced.
+fn fenced() -> Body<Honest> {
+    let mut body = body(Settings { soak_seconds: 600, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Switching);
+    run(&mut body, |_, pass| pass.effects.iter().any(|(effect, _)| effect.name() == "Fence"));
+    body
+}
+
+fn is_fenced(body: &Body<Honest>) -> bool {
+    body.toy.brokers.blue.users["shop"] == Some(0)
+}
+
+fn contest(pass: &Pass) -> bool {
+    matches!(&pass.step, Step::Stop(wait) if wait.reason == Reason::RoutingContested)
+}
+
+fn condition(pass: &Pass, type_: &str) -> String {
+    pass.status.conditions.iter().find(|c| c.type_ == type_).unwrap().status.clone()
+}
+
+#[test]
+fn a_service_that_was_taken_is_taken_back_once() {
+    let mut body = fenced();
+    body.toy.take(0, Side::Blue, "argocd-controller");
+    let passes = run(&mut body, |body, _| body.toy.selected(0) == Some(Side::Green));
+    assert_eq!(effects(&passes, "Point"), 1);
+    assert!(passes.iter().any(|pass| condition(pass, "RoutingContested") == "True"));
+    assert!(is_fenced(&body), "nobody came to blue: it need not be opened");
+    let last = until(&mut body, Phase::Soaking);
+    assert_eq!(condition(last.last().unwrap(), "RoutingContested"), "False");
+}
+
+#[test]
+fn the_fence_follows_a_service_that_is_taken_again() {
+    let mut body = fenced();
+    body.toy.take(0, Side::Blue, "argocd-controller");
+    run(&mut body, |body, _| body.toy.selected(0) == Some(Side::Green));
+    body.toy.take(0, Side::Blue, "argocd-controller");
+    let (taken, passes) = (body.toy.now, run(&mut body, |_, pass| contest(pass)));
+    assert_eq!(effects(&passes, "Point"), 0, "nobody plays ping-pong");
+    assert!(!is_fenced(&body) && body.toy.now - taken < 5000, "{} ms", body.toy.now - taken);
+    let pass = body.pass();
+    assert_eq!(
+        (condition(&pass, "RoutingContested"), condition(&pass, "Stalled")),
+        ("True".into(), "True".into())
+    );
+    let told = pass.status.wait.unwrap().detail;
+    assert!(
+        told.contains("argocd-controller") && told.contains("kubectl -n messaging patch service"),
+        "{told}"
+    );
+    body.toy.advance(60_000);
+    body.toy.settle(Side::Green);
+    let passes = until(&mut body, Phase::Soaking);
+    assert!(effects(&passes, "Fence") > 0 && effects(&passes, "Close") > 0, "whoever came to blue is moved");
+    assert!(body.toy.lost().is_empty() && body.toy.stranded(Side::Blue).is_empty());
+}
+
+#[test]
+fn a_contest_is_settled_by_going_back() {
+    let mut body = fenced();
+    for _ in 0..2 {
+        body.toy.take(0, Side::Blue, "argocd-controller");
+        run(&mut body, |body, pass| contest(pass) || body.toy.selected(0) == Some(Side::Green));
+    }
+    body.order(Order::RollBack);
+    until(&mut body, Phase::RolledBack);
+    assert!(body.toy.lost().is_empty() && body.toy.stranded(Side::Green).is_empty());
+}
+
+#[test]
+fn the_fence_holds_in_a_contest_where_that_is_asked_for() {
+    let mut body = fenced();
+    body.plan.cutover.on_contest = OnContest::Hold;
+    for _ in 0..2 {
+        body.toy.take(0, Side::Blue, "helm");
+        run(&mut body, |body, pass| contest(pass) || body.toy.selected(0) == Some(Side::Green));
+    }
+    let passes: Vec<Pass> = (0..40).map(|_| body.pass()).collect();
+    assert!(is_fenced(&body) && effects(&passes, "Unfence") == 0);
+    let told: BTreeSet<_> =
+        passes.iter().filter_map(|pass| pass.status.wait.clone()).map(|w| w.detail).collect();
+    assert!(told.len() > 1 && told.iter().all(|detail| detail.contains("onContest: Hold")), "{told:?}");
+}
+
+#[test]
+fn a_service_that_is_taken_while_soaking_is_the_switchs_to_mend() {
+    let mut body = body(Settings { soak_seconds: 600, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Soaking);
+    body.order(Order::Pause);
+    body.toy.take(0, Side::Blue, "helm");
+    let taken = body.toy.now;
+    run(&mut body, |body, _| body.toy.selected(0) == Some(Side::Green));
+    assert!(body.toy.now - taken < 5000, "{} ms", body.toy.now - taken);
+    until(&mut body, Phase::Soaking);
+}
+
+#[test]
+fn a_service_that_is_taken_while_retirement_is_delayed_is_the_switchs_to_mend() {
+    let mut body = body(Settings { soak_seconds: 5, ..Settings::default() }, Honest);
+    body.plan.retirement.delay_seconds = 600;
+    until(&mut body, Phase::Retiring);
+    body.pass();
+    body.toy.take(0, Side::Blue, "helm");
+    until(&mut body, Phase::Switching);
+    until(&mut body, Phase::Soaking);
+    assert_eq!(body.toy.selected(0), Some(Side::Green));
+}
+
+#[test]
+fn a_selector_of_another_form_that_leads_there_is_no_contest() {
+    let mut body = body(Settings { soak_seconds: 600, ..Settings::default() }, InGit::default());
+    until(&mut body, Phase::Switching);
+    run(&mut body, |_, pass| pass.effects.iter().any(|(effect, _)| effect.name() == "Fence"));
+    body.boundary.0 = true;
+    let passes = until(&mut body, Phase::Soaking);
+    assert_eq!(effects(&passes, "Point"), 0);
+    for _ in 0..20 {
+        assert_eq!(body.pass().phase, Phase::Soaking);
+    }
+}
+
+#[test]
+fn a_second_service_that_was_not_reached_is_taken_by_force_too() {
+    let mut body = body(Settings { services: 2, seed: 3, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Switching);
+    body.faults.cut = 1;
+    run(&mut body, |body, _| body.toy.selected(0) == Some(Side::Green));
+    assert_eq!(body.toy.selected(1), Some(Side::Blue), "the write was cut half-way");
+    body.faults.cut = 0;
+    let passes = run(&mut body, |body, _| body.toy.selected(1) == Some(Side::Green));
+    assert_eq!(effects(&passes, "Point"), 1);
+}
+
+#[test]
+fn what_was_proven_before_blue_was_opened_proves_nothing() {
+    for seed in 0..40 {
+        let mut body = body(Settings { soak_seconds: 600, seed, ..Settings::default() }, Honest);
+        until(&mut body, Phase::Soaking);
+        for _ in 0..2 {
+            body.toy.take(0, Side::Blue, "helm");
+            run(&mut body, |body, pass| contest(pass) || body.toy.selected(0) == Some(Side::Green));
+        }
+        body.toy.advance(i64::try_from(seed).unwrap() * 50);
+        body.toy.settle(Side::Green);
+        until(&mut body, Phase::Soaking);
+        assert_eq!(body.toy.held(Side::Blue), 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_missing_binding_stops_the_switch_until_it_is_there() {
+    let mut body = body(Settings { soak_seconds: 600, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Switching);
+    body.toy.bind(Side::Green, false);
+    let stops = |pass: &Pass| matches!(&pass.step, Step::Stop(wait) if wait.reason == Reason::BindingMissing);
+    let passes = run(&mut body, |_, pass| stops(pass));
+    let told = passes.last().unwrap().status.wait.clone().unwrap().detail;
+    assert!(told.contains("\"shop\" -> queue \"orders\"") && told.contains("dropped"), "{told}");
+    let passes: Vec<Pass> = (0..20).map(|_| body.pass()).collect();
+    assert!(passes.iter().all(|pass| stops(pass)), "{:?}", passes.last().map(|pass| &pass.step));
+    body.toy.bind(Side::Green, true);
+    until(&mut body, Phase::Soaking);
+}
+
+#[test]
+fn what_is_dropped_though_all_bindings_are_there_is_told_and_stops_nothing() {
+    let mut body = body(Settings { soak_seconds: 600, replies: true, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Switching);
+    let passes = until(&mut body, Phase::Soaking);
+    assert!(passes.iter().all(|pass| !matches!(pass.step, Step::Stop(_))));
+    let details = passes.iter().filter_map(|pass| pass.status.wait.as_ref()).map(|wait| &wait.detail);
+    assert!(details.clone().any(|d| d.contains("green dropped") && d.contains("a second")));
+}
+
+#[test]
+fn bindings_are_asked_for_only_after_the_alarm() {
+    let mut body = body(Settings { soak_seconds: 600, ..Settings::default() }, Honest);
+    until(&mut body, Phase::Switching);
+    while body.phase() == Phase::Switching {
+        body.pass();
+        assert_eq!(body.world.bindings.green, Reading::Unasked);
+    }
+}
+
+/// Right after the record was stored for the way forward.
+fn recorded(settings: Settings) -> Body<Honest> {
+    let mut body = body(settings, Honest);
+    run(&mut body, |_, pass| pass.effects.iter().any(|(effect, _)| effect.name() == "StoreRecord"));
+    assert!(body.phase().is_before_switch());
+    body
+}
+
+#[test]
+fn definitions_are_compared_once_more_before_traffic_moves() {
+    let mut body = recorded(Settings::default());
+    body.toy.brokers.blue.users.insert("late".to_owned(), None);
+    let passes = until(&mut body, Phase::Switching);
+    assert!(effects(&passes, "ImportDefinitions") == 1 && body.toy.brokers.green.users.contains_key("late"));
+}
+
+#[test]
+fn what_changed_last_stops_the_switch_where_changes_block() {
+    let mut body = recorded(Settings::default());
+    body.plan.topology.on_change = OnChange::Block;
+    body.toy.brokers.blue.users.insert("late".to_owned(), None);
+    for _ in 0..40 {
+        let pass = body.pass();
+        assert!(!matches!(pass.step, Step::Go(_)) && effects(&[pass], "Point") == 0);
+    }
+    let wait = body.stored.wait.clone().unwrap();
+    assert!(wait.reason == "TopologyDiffers" && wait.detail.contains("late"), "{wait:?}");
 }

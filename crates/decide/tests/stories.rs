@@ -6,6 +6,7 @@
 
 use api::Phase;
 use decide::effect::Effect;
+use decide::side::Side;
 use decide::step::Step;
 use decide::toy::{Body, Fate, GateMood, Honest, Order, Pass, Settings, Toy};
 use std::fmt::Write as _;
@@ -81,6 +82,14 @@ impl Story {
             ("end", "") => self.run(|_, pass| matches!(pass.step, Step::Stop(_))),
             ("order", order) => {
                 self.body.order(crate::order(order)?);
+                Ok(())
+            }
+            ("take", by) => {
+                self.body.toy.take(0, Side::Blue, by);
+                Ok(())
+            }
+            ("settle", "") => {
+                self.body.toy.settle(Side::Green);
                 Ok(())
             }
             ("restart", "") => {
@@ -192,6 +201,7 @@ fn set(settings: &mut Settings, line: &str) -> Result<(), String> {
         "services" => settings.services = usize::try_from(number()?).unwrap_or(1),
         "backlog" => settings.backlog = usize::try_from(number()?).unwrap_or(0),
         "soak" => settings.soak_seconds = i32::try_from(number()?).unwrap_or(0),
+        "hold" => settings.hold = true,
         "timeout" => settings.timeout_seconds = i32::try_from(number()?).unwrap_or(0),
         "work" => settings.work = number()?,
         "automatic" => settings.manual = false,

@@ -115,6 +115,11 @@ impl Cluster {
         Ok(pods)
     }
 
+    /// Whether this is the lab.
+    pub const fn is_lab(&self) -> bool {
+        self.lab.is_some()
+    }
+
     /// Runs the lab's program: faults are made from outside the cluster.
     pub async fn lab(&self, arguments: &[&str]) -> Result<()> {
         let Some(lab) = &self.lab else {

@@ -9,8 +9,8 @@ use api::RabbitMQMigrationStatus;
 use api::status::PlanStatus;
 
 /// As in Probing: the gate goes on judging.
-pub fn wants() -> Vec<Want> {
-    probing::wants()
+pub fn wants(status: &RabbitMQMigrationStatus) -> Vec<Want> {
+    probing::wants(status)
 }
 
 /// Enters the switch once the plan is approved by its digest and the gate still passes.

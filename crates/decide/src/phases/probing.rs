@@ -12,14 +12,18 @@ use crate::step::{Reason, Step};
 use crate::world::{ProbeView, Reading};
 use api::conditions::SLO_MET;
 use api::spec::Approval;
-use api::status::{GateStatus, RuleStatus, SideLatency};
+use api::status::{GateStatus, RuleStatus, SideLatency, WaitStatus};
 use api::{Phase, RabbitMQMigrationStatus};
 
 /// Brokers seldom, the probe each time. What the switch needs is read here too, since it begins from here.
-pub fn wants() -> Vec<Want> {
+pub fn wants(status: &RabbitMQMigrationStatus) -> Vec<Want> {
     let mut wants = syncing_topology::wants();
-    wants.retain(|want| want.fact != Fact::Definitions);
-    wants.push(every(10, Fact::Definitions));
+    // Right before traffic moves an older comparison does not do.
+    let last = |wait: &WaitStatus| wait.reason == Reason::ComparingDefinitions.as_str();
+    if !status.wait.as_ref().is_some_and(last) {
+        wants.retain(|want| want.fact != Fact::Definitions);
+        wants.push(every(10, Fact::Definitions));
+    }
     wants.push(fresh(Fact::Probe));
     wants.extend(switching::entry_wants(Heading::FORWARD));
     wants

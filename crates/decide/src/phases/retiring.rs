@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::fact::{Fact, Want, every, fresh};
 use crate::guards;
 use crate::phases::cleanup::{self, Scope};
-use crate::phases::switching::{is_proven_empty, note_ledger, note_serving};
+use crate::phases::switching::{self, is_proven_empty, note_ledger, note_serving};
 use crate::side::Side;
 use crate::step::{Reason, Step};
 use api::conditions::REVERSIBLE;
@@ -27,6 +27,9 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Ste
     note_ledger(context, draft);
     let left = i64::from(context.plan.retirement.delay_seconds) - context.phase_seconds();
     if left > 0 {
+        if switching::reopens(context, draft) {
+            return Step::Go(Phase::Switching);
+        }
         return Step::wait(
             Reason::RetirementDelayed,
             format!("{left} s of retirement.delaySeconds are left"),

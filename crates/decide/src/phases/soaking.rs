@@ -1,4 +1,5 @@
-//! Soaking: green serves; its alarms, members, the route and the ledger are watched for the soak time.
+//! Soaking: green serves; its alarms, members, the route and the ledger are watched for the soak time. A Service
+//! that somebody takes back is the switch's to mend: whoever came to blue meanwhile has to be moved again.
 
 use crate::conditions::{Truth, set};
 use crate::context::{Context, cannot_see, seen};
@@ -14,6 +15,8 @@ use api::{Phase, RabbitMQMigrationStatus};
 /// Green is asked every few seconds; what going back would need is read too.
 pub fn wants() -> Vec<Want> {
     let mut wants = vec![
+        // Clients are refused on blue if somebody takes a Service back.
+        every(1, Fact::Services),
         every(5, Fact::Credentials(Side::Blue)),
         every(5, Fact::Credentials(Side::Green)),
         every(5, Fact::StatefulSet(Side::Blue)),
@@ -41,6 +44,9 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Ste
     if context.plan.outcome == Outcome::RolledBack {
         return switching::enter(context, draft, Heading::BACK);
     }
+    if switching::reopens(context, draft) {
+        return Step::Go(Phase::Switching);
+    }
     if let Some(trouble) = trouble(context) {
         return match context.plan.soak.on_failure {
             SoakFailure::Rollback => switching::enter(context, draft, Heading::BACK),
@@ -57,7 +63,8 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Ste
     }
     // No timer turns unknown into a pass: there is no way back from the next phase.
     let green = seen(&context.world.brokers.green, "green").map(|_| ());
-    if let Err(why) = green.and(seen(&context.world.routes, "routes").map(|_| ())) {
+    let services = seen(&context.world.services, "Services").map(|_| ());
+    if let Err(why) = green.and(seen(&context.world.routes, "routes").map(|_| ())).and(services) {
         return cannot_see(format!("the soak time is over, but {why}"));
     }
     Step::Go(Phase::Retiring)

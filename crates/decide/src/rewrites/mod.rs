@@ -22,5 +22,6 @@ mod cases;
 pub use compare::compare;
 pub use context::{Choice, Context, Dynamic, LimitOwner, OwnLimit, Treatment};
 pub use outcome::{Change, Classes, Comparison, Decision, Difference, Held, Malformed, Rewritten};
+pub(crate) use policy::Pattern;
 pub use rewrite::{catalogue, rewrite};
 pub use section::{ObjectRef, Section};

@@ -14,16 +14,16 @@ use super::section::Section;
 const BACKTRACKS: usize = 20_000;
 
 /// A pattern as RabbitMQ searches it: lookaround, not anchored.
-pub(super) struct Pattern(Option<Regex>);
+pub(crate) struct Pattern(Option<Regex>);
 
 impl Pattern {
     /// Compiles; a pattern that does not compile matches nobody knows what.
-    pub(super) fn new(pattern: &str) -> Self {
+    pub(crate) fn new(pattern: &str) -> Self {
         Self(RegexBuilder::new(pattern).backtrack_limit(BACKTRACKS).build().ok())
     }
 
     /// Says whether it matches; none when that cannot be said.
-    pub(super) fn matches(&self, name: &str) -> Option<bool> {
+    pub(crate) fn matches(&self, name: &str) -> Option<bool> {
         self.0.as_ref()?.is_match(name).ok()
     }
 

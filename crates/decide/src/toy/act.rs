@@ -1,9 +1,10 @@
 //! What effects do to the world. Each can be cut: before, half-way, or after with the answer lost.
 
-use super::broker::{CANARY, DELAY, DELAY_MILLIS};
+use super::broker::{CANARY, DELAY, DELAY_MILLIS, ORDERS};
 use super::observe::{connection_number, labels};
 use super::{Broker, Event, Kind, QUEUES, Toy, stamp};
 use crate::effect::{Effect, Pointing, QueueRef};
+use crate::names::MANAGER;
 use crate::plan::Plan;
 use crate::side::Side;
 
@@ -146,6 +147,10 @@ impl Toy {
         {
             if let Some(queue) = self.brokers.green.queues.get_mut(index) {
                 queue.exists |= exists;
+                queue.bound |= exists;
+                if index == ORDERS && queue.bound {
+                    self.truth.dropping_since = None;
+                }
             }
         }
         self.process.import_error = (fate != Fate::Done).then(|| "no answer in time".to_owned());
@@ -184,6 +189,7 @@ impl Toy {
             broker.users.entry(user.clone()).or_insert(None);
             if let Some(queue) = broker.queues.get_mut(CANARY) {
                 queue.exists = true;
+                queue.bound = true;
             }
             if fate == Fate::Half {
                 return Ok(());
@@ -206,21 +212,22 @@ impl Toy {
     fn point(&mut self, plan: &Plan, pointings: &[Pointing], fate: Fate) -> Result<(), String> {
         let some = if fate == Fate::Half { 1 } else { pointings.len() };
         for pointing in pointings.iter().take(some) {
-            if !self.adopted && !pointing.force {
-                return Err("apply Service: conflict with \"helm\": .spec.selector".to_owned());
-            }
-            self.adopted = true;
             let index = plan.services.iter().position(|name| *name == pointing.service);
-            let Some(history) = index.and_then(|index| self.services.get_mut(index)) else {
+            let index = index.unwrap_or(usize::MAX);
+            let found = self.services.get_mut(index).zip(self.managers.get_mut(index));
+            let Some((history, manager)) = found else {
                 return Err(format!("Service {} does not exist", pointing.service));
             };
+            if *manager != MANAGER && !pointing.force {
+                return Err(format!("apply Service: conflict with {manager:?}: .spec.selector"));
+            }
+            MANAGER.clone_into(manager);
             let selects = |side: &Side| {
                 let labels = labels(plan, *side);
                 pointing.selector.iter().all(|(key, value)| labels.get(key) == Some(value))
             };
             history.push((self.now, Side::BOTH.into_iter().find(selects)));
-            let now = stamp(self.now);
-            self.process.progress.pointed_at.get_or_insert(now);
+            self.process.progress.pointed.insert(pointing.service.clone(), stamp(self.now));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use crate::conditions::note_failure;
 use crate::effect::Effect;
 use crate::fact::{Fact, Want};
 use crate::plan::Plan;
+use crate::side::Heading;
 use crate::step::{Step, Verdict};
 use crate::world::World;
 use api::spec::Outcome;
@@ -63,6 +64,12 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// True where nothing goes wrong.
+    pub const fn are_none(&self) -> bool {
+        let Self { cut, blind, restart, unwritten, silent, slow } = self;
+        *cut == 0 && *blind == 0 && *restart == 0 && *unwritten == 0 && *silent == 0 && *slow == 0
+    }
+
     /// A swarm: some faults are frequent, some rare, some absent.
     pub fn drawn(chance: &mut Chance) -> Self {
         let mut rate =
@@ -76,6 +83,15 @@ impl Faults {
             slow: rate(200),
         }
     }
+}
+
+/// Somebody else who takes Services back to the side that traffic leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreign {
+    /// How often he still does it.
+    pub left: u64,
+    /// Once in so many passes.
+    pub one_in: u64,
 }
 
 /// Something that a person does.
@@ -126,6 +142,10 @@ pub struct Body<B> {
     pub world: World,
     /// What goes wrong.
     pub faults: Faults,
+    /// Who else writes selectors.
+    pub foreign: Foreign,
+    /// How often what was not stored yet was forgotten.
+    pub forgotten: u64,
     /// Where mistakes are made.
     pub boundary: B,
     /// Passes so far.
@@ -148,6 +168,8 @@ impl<B: Boundary> Body<B> {
             stored: RabbitMQMigrationStatus::default(),
             world: World::default(),
             faults: Faults::default(),
+            foreign: Foreign::default(),
+            forgotten: 0,
             boundary,
             passes: 0,
             chance,
@@ -174,11 +196,19 @@ impl<B: Boundary> Body<B> {
         }
         let status = self.working.clone().unwrap_or_else(|| self.stored.clone());
         let phase = status.phase.unwrap_or_default();
+        // Before the operator looks, or after it looked and before it acts.
+        let early = self.foreign.left > 0 && self.chance.one_in(2);
+        if early {
+            self.interfere(phase);
+        }
         let wants = self.boundary.wants(crate::wants(&self.plan, &status));
         self.observe(&wants, phase);
         let now = self.toy.timestamp();
         let verdict = crate::next(&self.plan, &status, &self.world, now);
         let verdict = self.boundary.verdict(verdict, &self.world);
+        if !early && matches!(verdict.step, Step::Do(_) | Step::Wait(_)) {
+            self.interfere(phase);
+        }
         let mut pass = Pass {
             at: self.toy.now,
             phase,
@@ -219,7 +249,27 @@ impl<B: Boundary> Body<B> {
         self.read_at.clear();
         self.working = None;
         self.failures = 0;
+        self.forgotten = self.forgotten.saturating_add(1);
         self.toy.advance(200);
+    }
+
+    /// Somebody else takes a Service that was pointed back to the side that traffic leaves.
+    fn interfere(&mut self, phase: Phase) {
+        let heading = match phase {
+            Phase::Switching | Phase::Soaking => Heading::FORWARD,
+            Phase::RollingBack => Heading::BACK,
+            _ => return,
+        };
+        // Of a deleted migration that rests nobody is left to mend it.
+        let leaving = self.plan.orders.deleted && phase == Phase::Soaking;
+        if leaving || self.foreign.left == 0 || !self.chance.one_in(self.foreign.one_in) {
+            return;
+        }
+        let pointed = |index: &usize| self.toy.selected(*index) == Some(heading.to);
+        if let Some(service) = (0..self.toy.services.len()).find(pointed) {
+            self.foreign.left = self.foreign.left.saturating_sub(1);
+            self.toy.take(service, heading.from, "argocd-controller");
+        }
     }
 
     fn silence(&mut self) {
@@ -344,6 +394,7 @@ impl<B: Boundary> Body<B> {
         self.slice_since = self.toy.now;
         let Some(working) = self.working.take() else { return };
         if self.chance.one_in(self.faults.unwritten) {
+            self.forgotten = self.forgotten.saturating_add(1);
             return;
         }
         self.stored = working;

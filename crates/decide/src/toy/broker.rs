@@ -40,6 +40,8 @@ pub struct Copied {
 pub struct Queue {
     /// Whether it was declared.
     pub exists: bool,
+    /// Whether publishes are routed to it.
+    pub bound: bool,
     /// Messages ready, oldest first.
     pub ready: VecDeque<Copied>,
     /// Connections that consume it, in turn.
@@ -118,6 +120,7 @@ impl Broker {
         self.users = users.into_iter().map(|(name, limit)| (name.to_owned(), limit)).collect();
         for (index, queue) in self.queues.iter_mut().enumerate() {
             queue.exists = index < DELAY || (index == DELAY && settings.returns);
+            queue.bound = queue.exists;
         }
     }
 

@@ -157,6 +157,7 @@ impl Toy {
     pub(crate) fn new_user(&mut self) {
         let Some(side) = self.selected(0) else { return };
         self.brokers.of_mut(side).users.insert("v-token".to_owned(), None);
+        self.truth.user_made = Some((self.now, side));
         self.add_client(Kind::Publisher(ORDERS), "v-token");
     }
 
@@ -247,6 +248,11 @@ impl Toy {
         if queue == ORDERS {
             self.broadcast(side);
         }
+        // A reply to somebody who is gone.
+        if self.settings.replies && self.chance.one_in(4) {
+            let broker = self.brokers.of_mut(side);
+            broker.unroutable = broker.unroutable.saturating_add(1);
+        }
         if !matches!(kind, Kind::Visitor(_)) {
             let next = self.now.saturating_add(self.chance.between(interval / 2, interval));
             self.at(next, Event::Publish { client: index, connection });
@@ -288,7 +294,9 @@ impl Toy {
             connection.published = connection.published.saturating_add(1);
         }
         // A broker confirms what it could not route, too.
-        if !self.enqueue(side, queue, message) {
+        let bound = self.brokers.of(side).queues.get(queue).is_some_and(|queue| queue.bound);
+        if !bound || !self.enqueue(side, queue, message) {
+            self.note_drop(side, message);
             self.truth.unroutable = self.truth.unroutable.saturating_add(1);
             let broker = self.brokers.of_mut(side);
             broker.unroutable = broker.unroutable.saturating_add(1);

@@ -24,13 +24,13 @@ mod settings;
 mod truth;
 
 pub use act::Fate;
-pub use body::{Body, Boundary, Faults, Honest, Order, Pass};
+pub use body::{Body, Boundary, Faults, Foreign, Honest, Order, Pass};
 pub use broker::{Broker, QUEUES, Queue, queue_ref};
 pub use chance::Chance;
 pub use clients::{Client, Kind};
 pub use plan::plan;
 pub use settings::{GateMood, Settings};
-pub use truth::{Closing, Message, Refusal, Truth};
+pub use truth::{Closing, Message, Refusal, Taken, Truth};
 
 use crate::side::{Pair, Side};
 use jiff::Timestamp;
@@ -78,8 +78,8 @@ pub struct Toy {
     pub clients: Vec<Client>,
     /// The moved Services: the history of their selectors' sides, oldest first; `None` selects nobody.
     pub services: Vec<Vec<(Millis, Option<Side>)>>,
-    /// Whether our field manager owns the selectors.
-    pub adopted: bool,
+    /// Who owns each Service's selector.
+    pub managers: Vec<String>,
     /// The stored SwitchRecord.
     pub record: Option<crate::record::SwitchRecord>,
     /// What is true, whatever anybody sees.
@@ -123,7 +123,7 @@ impl Toy {
             brokers: Pair { blue: Broker::running(3), green: Broker::absent() },
             clients: Vec::new(),
             services: vec![vec![(-60_000, Some(Side::Blue))]; settings.services.max(1)],
-            adopted: false,
+            managers: vec!["helm".to_owned(); settings.services.max(1)],
             record: None,
             truth: Truth::default(),
             process: Process { epoch: 1, ..Process::default() },
@@ -174,6 +174,43 @@ impl Toy {
         let history = self.services.get(service)?;
         let seen = history.iter().rev().find(|(at, _)| at.saturating_add(lag) <= self.now);
         seen.or_else(|| history.first()).and_then(|(_, side)| *side)
+    }
+
+    /// Somebody else writes a Service's selector: an older manifest is applied, or a controller corrects it.
+    pub fn take(&mut self, service: usize, side: Side, by: &str) {
+        let at = self.now;
+        let found = self.services.get_mut(service).zip(self.managers.get_mut(service));
+        let Some((history, manager)) = found else { return };
+        history.push((at, Some(side)));
+        by.clone_into(manager);
+        self.truth.taken.push(Taken { at, service });
+    }
+
+    /// A person lets every Service lead to `side`.
+    pub fn settle(&mut self, side: Side) {
+        for (history, manager) in self.services.iter_mut().zip(&mut self.managers) {
+            if history.last().is_none_or(|(_, leads)| *leads != Some(side)) {
+                history.push((self.now, Some(side)));
+                "kubectl".clone_into(manager);
+            }
+        }
+    }
+
+    /// Somebody takes a binding of the main queue away from a side, or brings it back.
+    pub fn bind(&mut self, side: Side, bound: bool) {
+        self.truth.unbound = true;
+        if let Some(queue) = self.brokers.of_mut(side).queues.get_mut(broker::ORDERS) {
+            queue.bound = bound;
+        }
+        if bound {
+            self.truth.dropping_since = None;
+        }
+    }
+
+    /// When somebody else wrote the selector that a Service has at `at`; `None` where he did not.
+    pub fn taken_at(&self, service: usize, at: Millis) -> Option<Millis> {
+        let (written, _) = self.services.get(service)?.iter().rev().find(|(since, _)| *since <= at)?;
+        self.truth.taken.iter().any(|t| t.service == service && t.at == *written).then_some(*written)
     }
 
     /// The operator's process dies and another begins: its memory is lost, its connections close.

@@ -13,9 +13,9 @@ use crate::plan::{INSTANCE, Plan};
 use crate::roles::{Activity, Role, classify};
 use crate::side::Side;
 use crate::world::{
-    BrokerView, ConnectionView, DefinitionsView, Emptiness, EntranceView, EpochView, LedgerView, PodView,
-    PortRoute, QueueDepth, QueueTotals, Reading, RehearsalView, RouteView, ServiceView, StatefulSetView,
-    TrafficView, UserView, World,
+    BindingView, BrokerView, ConnectionView, DefinitionsView, Emptiness, EntranceView, EpochView, LedgerView,
+    PodView, PortRoute, QueueDepth, QueueTotals, Reading, RehearsalView, RouteView, ServiceView,
+    StatefulSetView, TrafficView, UserView, World,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +64,7 @@ impl Toy {
                     TrafficView { received: broker.received, unroutable: broker.unroutable }
                 });
             }
+            Fact::Bindings(side) => *world.bindings.of_mut(side) = self.ask(side, |toy| toy.bindings(side)),
             Fact::Probe => world.probe = Reading::Seen(self.probe_view(plan)),
             Fact::Ledger => world.ledger = Reading::Seen(self.ledger()),
             Fact::Leftovers(side) => {
@@ -99,6 +100,7 @@ impl Toy {
             Fact::Depths(side) => *world.depths.of_mut(side) = Reading::Failed(why()),
             Fact::Emptiness(side) => *world.emptiness.of_mut(side) = Reading::Failed(why()),
             Fact::Traffic(side) => *world.traffic.of_mut(side) = Reading::Failed(why()),
+            Fact::Bindings(side) => *world.bindings.of_mut(side) = Reading::Failed(why()),
             Fact::Probe => world.probe = Reading::Failed(why()),
             Fact::Ledger => world.ledger = Reading::Failed(why()),
             Fact::Leftovers(side) => *world.leftovers.of_mut(side) = Reading::Failed(why()),
@@ -163,7 +165,7 @@ impl Toy {
                 uid: format!("uid-{name}"),
                 selector: self.selector(plan, index),
                 target_ports: vec!["amqp".to_owned()],
-                manager: Some(if self.adopted { "rabbitmq-migration-operator" } else { "helm" }.to_owned()),
+                manager: self.managers.get(index).cloned(),
                 owner: None,
             }
         };
@@ -269,6 +271,9 @@ impl Toy {
                 .filter(|(_, (blue, green))| blue.exists && !green.exists)
                 .map(|(index, _)| format!("queue {} is missing", QUEUES.get(index).copied().unwrap_or("?"))),
         );
+        let (blue_bindings, green_bindings) = (self.bindings(Side::Blue), self.bindings(Side::Green));
+        let unbound = blue_bindings.difference(&green_bindings);
+        differences.extend(unbound.map(|binding| format!("{binding} is missing")));
         Reading::Seen(DefinitionsView {
             imported: self.process.imported.clone(),
             digest: self.definitions_digest(),
@@ -280,6 +285,7 @@ impl Toy {
             rewrites: vec!["classic mirrored policy ha-all: its mirroring keys are dropped".to_owned()],
             needs_consent: Vec::new(),
             blocked: Vec::new(),
+            compared_at: Some(self.timestamp()),
             differences,
             import_error: self.process.import_error.clone(),
         })
@@ -313,6 +319,21 @@ impl Toy {
             }
         };
         plan.services.iter().enumerate().map(view).collect()
+    }
+
+    /// One exchange leads to every queue of the applications.
+    fn bindings(&self, side: Side) -> BTreeSet<BindingView> {
+        let queues = self.brokers.of(side).queues.iter().zip(QUEUES).take(CANARY);
+        let bound = queues.filter(|(queue, _)| queue.exists && queue.bound);
+        let binding = |name: &str| BindingView {
+            vhost: "/".to_owned(),
+            source: "shop".to_owned(),
+            kind: "queue".to_owned(),
+            destination: name.to_owned(),
+            key: name.to_owned(),
+            arguments: String::new(),
+        };
+        bound.map(|(_, name)| binding(name)).collect()
     }
 
     fn connections(&self, side: Side) -> Vec<ConnectionView> {

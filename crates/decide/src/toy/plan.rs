@@ -47,6 +47,7 @@ fn migration(settings: &Settings) -> Result<RabbitMQMigration, String> {
             "approval": if settings.manual { "Manual" } else { "Automatic" },
             "timeoutSeconds": settings.timeout_seconds,
             "onTimeout": if settings.back_on_timeout { "Back" } else { "Continue" },
+            "onContest": if settings.hold { "Hold" } else { "Follow" },
         },
         "soak": {"durationSeconds": settings.soak_seconds},
         "retirement": {"policy": if settings.scale_to_zero { "ScaleToZero" } else { "Retain" }},

@@ -41,6 +41,8 @@ pub struct Settings {
     pub backlog: usize,
     /// Messages that a publisher of the main queue sends at once, now and then; 0 for never.
     pub burst: usize,
+    /// Whether applications now and then publish to where no queue is any more.
+    pub replies: bool,
     /// Milliseconds after which statistics know a connection.
     pub statistics: Millis,
     /// Whether statistics tell the consumers of queues.
@@ -53,6 +55,8 @@ pub struct Settings {
     pub scale_to_zero: bool,
     /// Whether the time-out goes back.
     pub back_on_timeout: bool,
+    /// Whether the fence stays when a Service is taken again.
+    pub hold: bool,
     /// The switch's time-out in seconds.
     pub timeout_seconds: i32,
     /// The soak in seconds.
@@ -79,12 +83,14 @@ impl Default for Settings {
             work: 40,
             backlog: 0,
             burst: 0,
+            replies: false,
             statistics: 5000,
             queue_statistics: true,
             alarm: false,
             manual: true,
             scale_to_zero: false,
             back_on_timeout: false,
+            hold: false,
             timeout_seconds: 120,
             soak_seconds: 20,
             check: false,
@@ -102,6 +108,9 @@ impl Settings {
             1 => GateMood::Silent,
             _ => GateMood::Good,
         };
+        // Often about the time at which the switch is entered.
+        let new_user_at =
+            if chance.one_in(2) { chance.between(38_000, 56_000) } else { chance.between(20_000, 90_000) };
         let slow_zone = if chance.one_in(8) { chance.between(900, 4000) } else { chance.between(0, 700) };
         Self {
             seed,
@@ -112,7 +121,7 @@ impl Settings {
             workers: if chance.one_in(4) { 18 } else { 1 },
             straight: chance.one_in(6),
             returns: chance.one_in(4),
-            new_user_at: if chance.one_in(3) { chance.between(20_000, 90_000) } else { 0 },
+            new_user_at: if chance.one_in(3) { new_user_at } else { 0 },
             work: chance.between(5, 120),
             backlog: if chance.one_in(2) { usize::try_from(chance.below(150)).unwrap_or(0) } else { 0 },
             burst: if chance.one_in(2) { usize::try_from(chance.below(40)).unwrap_or(0) } else { 0 },
@@ -122,8 +131,10 @@ impl Settings {
             manual: chance.one_in(2),
             scale_to_zero: chance.one_in(3),
             back_on_timeout: chance.one_in(3),
+            hold: false,
             timeout_seconds: if chance.one_in(4) { 10 } else { 60 },
             soak_seconds: i32::try_from(chance.below(20)).unwrap_or(0),
+            replies: chance.one_in(5),
             check: false,
             missing_service: false,
         }

@@ -41,6 +41,15 @@ pub struct Refusal {
     pub straight: bool,
 }
 
+/// A Service that somebody else took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// When.
+    pub at: Millis,
+    /// Which.
+    pub service: usize,
+}
+
 /// What is true of a side at the moment in which connections are closed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {
@@ -59,12 +68,22 @@ pub struct Truth {
     pub messages: Vec<Message>,
     /// All refusals.
     pub refusals: Vec<Refusal>,
+    /// When somebody else took a Service.
+    pub taken: Vec<Taken>,
     /// Connections that the operator closed.
     pub closed: u64,
     /// Messages that came out of their publisher's order at their first delivery.
     pub reordered: u64,
     /// Messages that nobody may publish any more since no queue was there.
     pub unroutable: u64,
+    /// When somebody made a user, and where.
+    pub user_made: Option<(Millis, Side)>,
+    /// Whether somebody took a binding away: nobody but he loses what is dropped then.
+    pub unbound: bool,
+    /// Those messages.
+    pub dropped: BTreeSet<usize>,
+    /// Since when green drops messages for want of a binding that blue has.
+    pub dropping_since: Option<Millis>,
     /// Messages that the operator carried.
     pub carried: u64,
     /// Broadcasts published on one side while a subscriber sat on the other.
@@ -79,7 +98,18 @@ impl Toy {
     /// Confirmed messages of applications that were never acked and of which no copy is left anywhere.
     pub fn lost(&self) -> Vec<usize> {
         let alive = self.alive(None);
-        self.unacked_messages().filter(|id| !alive.contains(id)).collect()
+        let lost = self.unacked_messages().filter(|id| !alive.contains(id));
+        lost.filter(|id| !self.truth.dropped.contains(id)).collect()
+    }
+
+    /// Notes that a message was dropped on a side for want of a binding that somebody took away.
+    pub(crate) fn note_drop(&mut self, side: Side, message: usize) {
+        if self.truth.unbound {
+            self.truth.dropped.insert(message);
+            if side == Side::Green {
+                self.truth.dropping_since.get_or_insert(self.now);
+            }
+        }
     }
 
     /// Confirmed messages that were never acked and whose only copies are on `side`. Who goes straight to blue

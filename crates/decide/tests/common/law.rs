@@ -1,7 +1,7 @@
 //! The laws. Each names itself in what it says when it is broken.
 
 use api::Phase;
-use decide::effect::Effect;
+use decide::effect::{Effect, Pointing};
 use decide::names::Names;
 use decide::phases::successors;
 use decide::side::Side;
@@ -11,9 +11,19 @@ use decide::toy::{Body, Boundary, Fate, GateMood, Millis, Pass, QUEUES, Toy, sta
 /// How long the route must have been seen before anybody is fenced.
 const ROUTE_MILLIS: Millis = 1000;
 
+/// Within which time the fence follows a Service that somebody else took, once nothing else goes wrong.
+const FOLLOW_MILLIS: Millis = 5000;
+
+/// Within which time a missing binding on green stops the pacing: the counter is read every second.
+const UNROUTABLE_MILLIS: Millis = 1500;
+
 /// Judges one migration, pass by pass.
 pub struct Judge {
     calm: bool,
+    /// When something went wrong last.
+    disturbed: Millis,
+    /// Forced repairs in this heading, what was forgotten before it, and when it began.
+    repairs: (u64, u64, Millis),
     /// Whether a switch ran into its time-out: what is carried then comes late.
     late: bool,
     refusals: usize,
@@ -25,7 +35,15 @@ pub struct Judge {
 impl Judge {
     /// A judge of a calm migration is stricter.
     pub const fn new(calm: bool) -> Self {
-        Self { calm, late: false, refusals: 0, stored: Phase::Preflight, consumers_closed: None }
+        Self {
+            calm,
+            disturbed: 0,
+            repairs: (0, 0, 0),
+            late: false,
+            refusals: 0,
+            stored: Phase::Preflight,
+            consumers_closed: None,
+        }
     }
 
     /// Notes what holds before a pass.
@@ -52,7 +70,12 @@ impl Judge {
             }
         }
         self.closes(body, pass)?;
+        if !body.faults.are_none() {
+            self.disturbed = body.toy.now;
+        }
         self.refuses(&body.toy)?;
+        self.follows(&body.toy)?;
+        self.repairs(body, pass)?;
         if body.toy.truth.removed_serving_green {
             return Err("(h) green was removed though a Service had led to it".to_owned());
         }
@@ -72,6 +95,9 @@ impl Judge {
         if *next == Phase::Switching {
             if body.toy.settings.gate != GateMood::Good {
                 return Err(format!("(g) switching though the gate is {:?}", body.toy.settings.gate));
+            }
+            if pass.phase.is_before_switch() {
+                compared(&body.toy)?;
             }
             if pass.status.gate.as_ref().is_none_or(|gate| gate.verdict != "Pass") {
                 return Err("(g) switching without a pass of the gate".to_owned());
@@ -113,7 +139,15 @@ impl Judge {
                 }
                 Ok(())
             }
-            Effect::Close { side, .. } => self.may_leave(heading, *side, effect),
+            Effect::Close { side, .. } => {
+                self.may_leave(heading, *side, effect)?;
+                let dropping = toy.truth.dropping_since.filter(|_| *side == Side::Blue);
+                let millis = dropping.map_or(0, |at| pass.at - at.max(self.disturbed));
+                if millis > UNROUTABLE_MILLIS {
+                    return Err(format!("(k) clients moved while green drops messages since {millis} ms"));
+                }
+                Ok(())
+            }
             Effect::Carry { from, .. } => self.may_leave(heading, *from, effect),
             Effect::EnableFeatureFlags(Side::Blue) | Effect::RebalanceLeaders(Side::Blue) => {
                 Err(format!("(h) {} on blue", effect.name()))
@@ -147,7 +181,10 @@ impl Judge {
     fn refuses(&mut self, toy: &Toy) -> Result<(), String> {
         for refusal in toy.truth.refusals.iter().skip(self.refusals) {
             let known = toy.brokers.of(refusal.side).users.contains_key(&toy.clients[refusal.client].user);
-            if refusal.selected == Some(refusal.side) && known {
+            let service = toy.clients[refusal.client].service;
+            let taken = toy.taken_at(service, refusal.at).map(|at| refusal.at - at.max(self.disturbed));
+            let contested = taken.is_some_and(|millis| millis <= FOLLOW_MILLIS || toy.settings.hold);
+            if refusal.selected == Some(refusal.side) && known && !contested {
                 return Err(format!("(c) refused where his Service leads: {refusal:?}"));
             }
             if self.calm && !refusal.straight && known {
@@ -155,6 +192,47 @@ impl Judge {
             }
         }
         self.refusals = toy.truth.refusals.len();
+        Ok(())
+    }
+
+    /// (c) The fence follows the route, whoever changed it.
+    fn follows(&self, toy: &Toy) -> Result<(), String> {
+        for service in 0..toy.services.len() {
+            let taken = toy.taken_at(service, toy.now).filter(|_| !toy.settings.hold);
+            let millis = taken.map_or(0, |at| toy.now - at.max(self.disturbed));
+            let Some(side) = toy.selected(service).filter(|_| millis > FOLLOW_MILLIS) else { continue };
+            let fenced = |(name, limit): (&String, &Option<i64>)| *limit == Some(0) && name != "gone";
+            if toy.brokers.of(side).users.iter().any(fenced) {
+                return Err(format!("(c) {side} is fenced {millis} ms after its Service was taken there"));
+            }
+        }
+        Ok(())
+    }
+
+    /// (j) One forced repair per heading, and one for each time that the operator lost its memory.
+    fn repairs<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
+        let enters = match pass.step {
+            Step::Go(Phase::Switching) => pass.phase.is_before_switch(),
+            Step::Go(Phase::RollingBack) => true,
+            _ => false,
+        };
+        if enters {
+            self.repairs = (0, body.forgotten, pass.at);
+        }
+        let (_, before, since) = self.repairs;
+        let forced = |(effect, fate): &(Effect, Fate)| match effect {
+            Effect::Point(all) if *fate != Fate::Before => {
+                all.iter().any(|p| p.force && repairs(body, p, since))
+            }
+            _ => false,
+        };
+        if pass.effects.iter().any(forced) {
+            self.repairs.0 += 1;
+        }
+        let repairs = self.repairs.0;
+        if repairs > 1 + body.forgotten - before {
+            return Err(format!("(j) {repairs} forced repairs in {}", pass.phase));
+        }
         Ok(())
     }
 
@@ -217,10 +295,34 @@ fn recorded(toy: &Toy, side: Side, users: &[String]) -> Result<(), String> {
     }
 }
 
+/// (l) What blue had when the record was taken green has when the switch begins.
+fn compared(toy: &Toy) -> Result<(), String> {
+    let taken = toy.record.as_ref().and_then(|record| record.taken_at.parse().ok());
+    let made = toy.truth.user_made.filter(|(_, side)| *side == Side::Blue).map(|(at, _)| stamp(at));
+    let before = made.zip(taken).is_some_and(|(made, taken)| made <= taken);
+    if before && !toy.brokers.green.users.contains_key("v-token") {
+        return Err("(l) switching though a user of blue is not on green".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether this write took a Service from somebody who had taken it in this heading.
+fn repairs<B: Boundary>(body: &Body<B>, pointing: &Pointing, since: Millis) -> bool {
+    let index = body.plan.services.iter().position(|name| *name == pointing.service);
+    let Some(history) = index.and_then(|index| body.toy.services.get(index)) else { return false };
+    let before = history.iter().rev().nth(1);
+    let of_others = |at: Millis| body.toy.truth.taken.iter().any(|t| Some(t.service) == index && t.at == at);
+    before.is_some_and(|(at, _)| *at >= since && of_others(*at))
+}
+
 /// (c) A fence never precedes the route.
 fn routed(toy: &Toy, to: Side) -> Result<(), String> {
-    for history in &toy.services {
+    for (service, history) in toy.services.iter().enumerate() {
         let Some((at, side)) = history.last() else { continue };
+        // Nobody can know of what happens at this very moment.
+        if toy.taken_at(service, toy.now).is_some_and(|at| toy.now - at <= FOLLOW_MILLIS) {
+            continue;
+        }
         if *side != Some(to) || toy.now - at < ROUTE_MILLIS {
             return Err(format!(
                 "(c) fenced {} ms after the last change of a Service that leads to {side:?}",

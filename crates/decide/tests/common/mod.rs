@@ -35,7 +35,9 @@ pub struct Outcome {
 pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome, String> {
     let plan = decide::toy::plan(&scenario.settings)?;
     let mut body = Body::new(Toy::new(scenario.settings.clone()), plan, boundary);
+    body.foreign = scenario.foreign;
     let mut judge = Judge::new(scenario.is_calm());
+    let mut contested = 0;
     let mut outcome = Outcome::default();
     let mut orders = scenario.orders.clone();
     let mut in_phase = (body.phase(), 0_u64);
@@ -51,6 +53,9 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
             scenario.silence.filter(|(after, _)| in_phase == (Phase::Switching, *after))
         {
             body.toy.silence(Side::Blue, 0, millis);
+        }
+        if scenario.unbind.is_some_and(|after| in_phase == (Phase::Switching, after)) {
+            body.toy.bind(Side::Green, false);
         }
         judge.before(&body);
         let pass = body.pass();
@@ -68,6 +73,19 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
             Step::Wait(wait) if wait.reason == Reason::AwaitingApproval => body.order(Order::Approve),
             // Nobody pauses for ever.
             Step::Wait(wait) if wait.reason == Reason::Paused && healthy > 5 => body.order(Order::Resume),
+            // After some seconds a person sees to it.
+            Step::Stop(wait) if wait.reason == Reason::RoutingContested => {
+                contested += 1;
+                if contested % 4 == 0 {
+                    settle(&mut body, pass.phase, scenario.yields);
+                }
+            }
+            Step::Stop(wait) if wait.reason == Reason::BindingMissing => {
+                contested += 1;
+                if contested % 4 == 0 {
+                    body.toy.bind(Side::Green, true);
+                }
+            }
             Step::Do(_) | Step::Go(_) | Step::Wait(_) | Step::Stop(_) => {}
         }
         outcome.passes = body.passes;
@@ -89,6 +107,15 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
                 pass.step, pass.phase
             ));
         }
+    }
+}
+
+/// A person settles a contest: the Services lead where the operator wants them, or it shall go back.
+fn settle<B: Boundary>(body: &mut Body<B>, phase: Phase, yields: bool) {
+    match phase {
+        Phase::RollingBack => body.toy.settle(Side::Blue),
+        _ if yields => body.order(Order::RollBack),
+        _ => body.toy.settle(Side::Green),
     }
 }
 
@@ -156,6 +183,9 @@ fn note(marks: &mut BTreeSet<String>, pass: &Pass) {
         Step::Go(phase) => marks.insert(format!("Go {phase}")),
         Step::Do(_) => false,
     };
+    if pass.step == Step::Go(Phase::Switching) && !pass.phase.is_before_switch() {
+        marks.insert("Go back to Switching".to_owned());
+    }
     for (effect, fate) in &pass.effects {
         marks.insert(format!("{} {fate:?}", effect.name()));
     }

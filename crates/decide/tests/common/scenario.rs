@@ -1,7 +1,7 @@
 //! A migration drawn from a seed: its world, its faults and when they rage, and what people order.
 
 use api::Phase;
-use decide::toy::{Chance, Faults, Millis, Order, Settings};
+use decide::toy::{Chance, Faults, Foreign, Millis, Order, Settings};
 
 /// Phases in which people interfere.
 const PHASES: [Phase; 9] = [
@@ -42,6 +42,12 @@ pub struct Scenario {
     pub orders: Vec<Timed>,
     /// The leader of the main queue on blue falls silent: after so many passes of the switch, for so long.
     pub silence: Option<(u64, Millis)>,
+    /// After so many passes of the switch somebody takes a binding away from green.
+    pub unbind: Option<u64>,
+    /// Who else takes Services back.
+    pub foreign: Foreign,
+    /// Whether people settle a contest by going back.
+    pub yields: bool,
 }
 
 impl Scenario {
@@ -57,7 +63,38 @@ impl Scenario {
         let until = 40 + chance.below(500);
         let orders = if chance.one_in(3) { Vec::new() } else { orders(&mut chance) };
         let silence = chance.one_in(3).then(|| (chance.below(60), chance.between(500, 15_000)));
-        Self { settings, faults, focus, until, orders, silence }
+        let mut all = Self {
+            settings,
+            faults,
+            focus,
+            until,
+            orders,
+            silence,
+            unbind: None,
+            foreign: Foreign::default(),
+            yields: false,
+        };
+        if chance.one_in(3) {
+            all.contest(&mut chance);
+        } else if chance.one_in(4) {
+            all.unbind = Some(chance.below(60));
+            if chance.one_in(3) {
+                (all.until, all.faults) = (0, Faults::default());
+            }
+        }
+        all
+    }
+
+    /// Somebody else takes Services back, once or again and again; in a third of these nothing else goes wrong.
+    fn contest(&mut self, chance: &mut Chance) {
+        let left = if chance.one_in(3) { 1 } else { chance.below(5) + 2 };
+        let one_in = if chance.one_in(2) { 15 } else { 150 };
+        self.foreign = Foreign { left, one_in };
+        self.yields = chance.one_in(4);
+        self.settings.hold = chance.one_in(6);
+        if chance.one_in(3) {
+            (self.until, self.faults) = (0, Faults::default());
+        }
     }
 
     /// A migration in which nothing goes wrong and nobody interferes.
@@ -65,12 +102,22 @@ impl Scenario {
         settings.zone_lag = settings.zone_lag.map(|lag| lag.min(700));
         settings.queue_statistics = true;
         settings.burst = settings.burst.min(20);
-        Self { settings, faults: Faults::default(), focus: None, until: 0, orders: Vec::new(), silence: None }
+        Self {
+            settings,
+            faults: Faults::default(),
+            focus: None,
+            until: 0,
+            orders: Vec::new(),
+            silence: None,
+            unbind: None,
+            foreign: Foreign::default(),
+            yields: false,
+        }
     }
 
     /// True where nothing goes wrong and nobody interferes.
     pub fn is_calm(&self) -> bool {
-        self.until == 0 && self.orders.is_empty()
+        self.until == 0 && self.orders.is_empty() && self.foreign.left == 0 && self.unbind.is_none()
     }
 
     /// Whether faults rage now.

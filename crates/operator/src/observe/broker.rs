@@ -1,6 +1,7 @@
 //! What a broker tells: one file per group of facts. Each fails alone, into its reading.
 
 mod alike;
+mod bindings;
 mod connections;
 mod definitions;
 mod depths;
@@ -9,6 +10,7 @@ mod members;
 mod queues;
 mod traffic;
 
+pub use bindings::bindings;
 pub use connections::connections;
 pub use definitions::definitions;
 pub use depths::{depths, emptiness};

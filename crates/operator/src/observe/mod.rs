@@ -62,6 +62,9 @@ async fn observe_one(scene: &Scene<'_>, memory: &mut Memory, fact: Fact) {
         Fact::Traffic(side) => {
             *memory.world.traffic.of_mut(side) = broker::traffic(scene, memory, side).await;
         }
+        Fact::Bindings(side) => {
+            *memory.world.bindings.of_mut(side) = broker::bindings(scene, memory, side).await;
+        }
         Fact::Leftovers(side) => {
             *memory.world.leftovers.of_mut(side) = broker::leftovers(scene, memory, side).await;
         }

@@ -6,6 +6,7 @@ use crate::demo;
 use crate::error::{Error, Result, expect};
 use crate::migration::{self, Migration, describe};
 use crate::operator;
+use crate::scenarios::rules;
 use crate::shop::{self, manifests};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -56,6 +57,7 @@ const DEAF: &str = include_str!("../../manifests/deaf.yaml");
 
 /// Tries every mistake against a real blue.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
+    rules::run(&cluster, &root).await?;
     operator::install(&cluster, &root).await?;
     demo::clean(&cluster).await?;
     shop::install_blue(&cluster).await?;

@@ -6,6 +6,7 @@ mod happy_path;
 mod kills;
 mod manual_exit;
 mod rollback;
+mod rules;
 
 use crate::cluster::Cluster;
 use crate::error::Result;

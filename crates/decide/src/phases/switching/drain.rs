@@ -5,7 +5,8 @@
 //! crashed, and the fence and the route keep them from coming back) nobody will finish: it is not waited for,
 //! but left to the proof, which carries it.
 
-use crate::context::Context;
+use crate::context::{Context, cannot_see};
+use crate::phases::switching::fence::closed_since;
 use crate::phases::switching::leave::{is_publisher, role};
 use crate::phases::switching::{note_stage, overdue, stage};
 use crate::record::{ConsumedQueue, SwitchRecord};
@@ -48,10 +49,15 @@ pub fn decide(
         Ok(at) => at,
         Err(step) => return Some(step),
     };
+    // Who came while the side was open may be gone again.
+    let Some(closed) = closed_since(context, from) else {
+        return Some(cannot_see(format!("since when users of {from} are fenced is not known yet")));
+    };
+    let since = gone_since.max(closed);
     let depths = &context.world.history.depths.of(from);
     let good = |sweep: &Vec<QueueDepth>| all_finished(sweep, record);
     let sweeps: Vec<&(Timestamp, Vec<QueueDepth>)> =
-        depths.newest_first().take_while(|(at, sweep)| *at > gone_since && good(sweep)).collect();
+        depths.newest_first().take_while(|(at, sweep)| *at > since && good(sweep)).collect();
     if sweeps.len() < SWEEPS {
         return Some(Step::wait(Reason::Draining, left(context, heading, record)));
     }

@@ -5,6 +5,7 @@ use crate::context::{Context, cannot_see};
 use crate::effect::Effect;
 use crate::fact::{Fact, Want, every, fresh};
 use crate::manual_exit;
+use crate::phases::switching::contest;
 use crate::plan::Plan;
 use crate::record::{Client, ConsumedQueue, OriginalLimit, OriginalService, SwitchRecord};
 use crate::roles::Role;
@@ -38,6 +39,12 @@ pub fn entry_wants(heading: Heading) -> Vec<Want> {
 
 /// Prepares what the switch needs, one step at a time, and enters it last.
 pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading: Heading) -> Step {
+    // A Service that somebody took back leads there already: nobody waits behind the fence for the record.
+    if heading == Heading::BACK
+        && let Some(step) = contest::open(context, heading.to)
+    {
+        return step;
+    }
     // The canary before the probe's end: a running canary tells the gate that the switch is being entered.
     if !context.world.ledger.seen().is_some_and(|l| l.running) {
         return Step::act(Effect::StartCanary);
@@ -52,8 +59,12 @@ pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading
         Reading::Seen(record) => record.as_ref(),
         unknown => return cannot_see(format!("the SwitchRecord: {}", unknown.why_not())),
     };
-    if record.is_some_and(|record| is_current(context, record, heading)) {
-        draft.manual_exit = record.map(|r| r.manual_exit.clone()).unwrap_or_default();
+    if let Some(record) = record.filter(|record| is_current(context, record, heading)) {
+        if heading == Heading::FORWARD && !is_compared(context, record) {
+            let detail = "definitions are compared once more, now that everything else is ready";
+            return Step::wait(Reason::ComparingDefinitions, detail);
+        }
+        draft.manual_exit.clone_from(&record.manual_exit);
         draft.manual_exit.truncate(24);
         draft.switching = None;
         return Step::Go(if heading == Heading::FORWARD { Phase::Switching } else { Phase::RollingBack });
@@ -62,6 +73,14 @@ pub fn enter(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading
         Ok(record) => Step::act(Effect::StoreRecord(Box::new(record))),
         Err(step) => step,
     }
+}
+
+/// Whether both sides' definitions were compared after the record was taken: whoever got here found no difference
+/// that matters, since one is followed or stopped for first.
+fn is_compared(context: &Context<'_>, record: &SwitchRecord) -> bool {
+    let compared = context.world.definitions.seen().and_then(|definitions| definitions.compared_at);
+    let taken = record.taken_at.parse::<Timestamp>().ok();
+    compared.zip(taken).is_some_and(|(compared, taken)| compared > taken)
 }
 
 fn is_current(context: &Context<'_>, record: &SwitchRecord, heading: Heading) -> bool {

@@ -4,10 +4,18 @@ use crate::context::{Context, cannot_see};
 use crate::effect::Effect;
 use crate::phases::switching::{note_stage, stage};
 use crate::record::{OriginalLimit, SwitchRecord};
-use crate::side::Heading;
+use crate::side::{Heading, Side};
 use crate::step::Step;
-use crate::world::Reading;
+use crate::world::{Reading, UserView};
 use api::RabbitMQMigrationStatus;
+use jiff::Timestamp;
+
+/// Since when every user of a side is seen to be fenced: whatever was seen of it before may have changed.
+pub fn closed_since(context: &Context<'_>, side: Side) -> Option<Timestamp> {
+    let closed = |users: &[UserView]| users.iter().all(|user| user.max_connections == Some(0));
+    let listings = context.world.history.users.of(side).newest_first();
+    listings.take_while(|(_, users)| closed(users)).last().map(|(at, _)| *at)
+}
 
 /// Fences every user who is not fenced yet; one who is new is put on record first.
 pub fn decide(

@@ -5,13 +5,16 @@
 //! prove it empty; move the consumers; carry what nobody consumed; prove it empty for good. Where it stands is
 //! read off the facts at every pass; a cut anywhere resumes by looking.
 
+mod contest;
 mod drain;
 mod enter;
 mod fence;
 mod leave;
 mod prove;
 mod route;
+mod unroutable;
 
+pub use contest::reopens;
 pub use enter::{enter, entry_wants};
 pub use prove::is_proven_empty;
 pub use route::{note_serving, selects};
@@ -31,6 +34,8 @@ use api::{Phase, RabbitMQMigrationStatus, Time};
 /// The stages, as status shows them. They are read off the facts; the stored one only tells which facts are
 /// worth reading.
 pub mod stage {
+    /// Somebody else took a Service.
+    pub const CONTESTED: &str = "Contested";
     /// Pointing the Services.
     pub const ROUTE: &str = "Pointing";
     /// Refusing new connections on the old side.
@@ -76,6 +81,9 @@ pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus, heading: Heading) ->
         _ => {}
     }
     wants.extend([every(1, Fact::Traffic(to)), every(1, Fact::Ledger)]);
+    if unroutable::is_alarmed(status) {
+        wants.extend([every(3, Fact::Bindings(from)), every(3, Fact::Bindings(to))]);
+    }
     if heading == Heading::FORWARD {
         // What turning round would need: an abort or the time-out may come at any step.
         wants.extend([
@@ -100,6 +108,11 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, headin
         }
         unknown => return cannot_see(format!("the SwitchRecord: {}", unknown.why_not())),
     };
+    unroutable::note(context, draft, heading, record);
+    // Before all that a side may hinder which cannot be read: somebody may have left it for that.
+    if let Some(step) = contest::decide(context, draft, heading, record) {
+        return step;
+    }
     if let Some(step) = syncing_topology::own_epoch(context) {
         return step;
     }
@@ -107,14 +120,16 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, headin
         return step;
     }
     // Each stage answers with what is left to do in it, or nothing where it is done.
-    route::decide(context, draft, heading, record)
+    let step = route::decide(context, draft, heading, record)
+        .or_else(|| unroutable::decide(context, draft, heading))
         .or_else(|| leave::broadcast_subscribers(context, draft, heading, record))
         .or_else(|| fence::decide(context, draft, heading, record))
         .or_else(|| leave::publishers(context, draft, heading, record))
         .or_else(|| drain::decide(context, draft, heading, record))
         .or_else(|| leave::consumers(context, draft, heading))
         .or_else(|| prove::decide(context, draft, heading))
-        .unwrap_or_else(|| arrive(context, draft, heading))
+        .unwrap_or_else(|| arrive(context, draft, heading));
+    unroutable::told(context, draft, heading, step)
 }
 
 /// Whether the heading changes: by order, or by the time-out.
@@ -128,9 +143,14 @@ fn turn_round(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, headin
     (asked || late).then(|| enter(context, draft, Heading::BACK))
 }
 
-/// True once the time-out is over.
+/// True once the time-out is over. While somebody else holds a Service nobody can be in time.
 pub fn overdue(context: &Context<'_>) -> bool {
-    context.phase_seconds() > i64::from(context.plan.cutover.timeout_seconds)
+    let switching = context.status.switching.as_ref();
+    let settled = switching.and_then(|s| s.settled_at.as_ref());
+    let settled = settled.map_or(i64::MAX, |at| context.now.as_second() - at.0.as_second());
+    let seconds = context.phase_seconds().min(settled);
+    switching.is_none_or(|s| s.contested_since.is_none())
+        && seconds > i64::from(context.plan.cutover.timeout_seconds)
 }
 
 /// The old side is proven empty and nobody is on it.
@@ -154,24 +174,25 @@ fn note_progress(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, hea
     let old = draft.switching.take().filter(|s| s.heading == heading.as_str()).unwrap_or_default();
     // What was counted before this phase began belongs to the other heading.
     let since = context.status.phase_since.as_ref().map(|since| since.0);
-    let counted = progress.pointed_at.filter(|at| since.is_none_or(|since| *at >= since)).map(Time);
+    let counted = progress.pointed.values().filter(|at| since.is_none_or(|since| **at >= since)).min();
     // After a restart nobody remembers the write, but it can be seen.
     let there = draft.serving_side.as_deref() == Some(heading.to.as_str());
     let seen = (there && context.world.services.seen().is_some()).then_some(Time(context.now));
-    let pointed_at = old.pointed_at.or(counted).or(seen);
-    let last_close_at = progress.last_close_at.map(Time).or(old.last_close_at);
+    let pointed_at = old.pointed_at.clone().or(counted.copied().map(Time)).or(seen);
+    let last_close_at = progress.last_close_at.map(Time).or(old.last_close_at.clone());
     let millis = match (&pointed_at, &last_close_at) {
         (Some(pointed), Some(closed)) => Some(closed.0.as_millisecond() - pointed.0.as_millisecond()),
         (None, _) | (_, None) => None,
     };
     draft.switching = Some(SwitchStatus {
         heading: heading.as_str().to_owned(),
-        stage: if old.stage.is_empty() { stage::ROUTE.to_owned() } else { old.stage },
+        stage: if old.stage.is_empty() { stage::ROUTE.to_owned() } else { old.stage.clone() },
         pointed_at,
         last_close_at,
         patch_to_last_close_millis: millis.filter(|m| *m >= 0),
         closed: old.closed.max(count(progress.closed)),
         carried: old.carried.max(count(progress.carried)),
+        ..old
     });
 }
 

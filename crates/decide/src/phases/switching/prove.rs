@@ -4,12 +4,14 @@
 use crate::conditions::{Truth, set};
 use crate::context::{Context, cannot_see};
 use crate::effect::{Effect, QueueRef};
+use crate::phases::switching::fence::closed_since;
 use crate::phases::switching::{note_stage, stage};
 use crate::side::{Heading, Side};
 use crate::step::{Reason, Step};
 use crate::world::{Emptiness, QueueTotals, Reading};
 use api::RabbitMQMigrationStatus;
 use api::conditions::BLUE_DRAINED;
+use jiff::Timestamp;
 
 /// Totals lag by up to 4.5 s on quorum queues (a 5 s tick), so they must have been zero for three ticks.
 pub const WINDOW_MILLIS: i64 = 15_000;
@@ -18,8 +20,13 @@ const SAMPLES: usize = 3;
 
 /// Carries what is left, then waits for the slow proof.
 pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading: Heading) -> Option<Step> {
-    note_stage(draft, stage::PROOF);
     let from = heading.from;
+    // Only in this stage queues are asked: an older answer may be from before the side was opened again.
+    let asked = context.status.switching.as_ref().is_some_and(|s| s.stage == stage::PROOF);
+    note_stage(draft, stage::PROOF);
+    if !asked {
+        return Some(Step::wait(Reason::Working, format!("queues of {from} are asked next")));
+    }
     let answers = match context.world.emptiness.of(from) {
         Reading::Seen(answers) => answers,
         unknown => return Some(cannot_see(format!("whether {from} is empty: {}", unknown.why_not()))),
@@ -41,7 +48,8 @@ pub fn decide(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, headin
 }
 
 fn slow(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading: Heading) -> Option<Step> {
-    let (samples, held) = empty_for(context, heading.from);
+    let (samples, held) =
+        closed_since(context, heading.from).map_or((0, 0), |closed| empty_for(context, heading.from, closed));
     let proven = samples >= SAMPLES && held >= WINDOW_MILLIS;
     let detail = format!(
         "totals of {} were zero in {samples} listings over {held} ms of {WINDOW_MILLIS} ms",
@@ -62,20 +70,22 @@ fn slow(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus, heading: Hea
 
 /// True where a side was seen to be empty, and nobody on it, for long enough that totals cannot lag behind.
 pub fn is_proven_empty(context: &Context<'_>, side: Side) -> bool {
-    let (samples, held) = empty_for(context, side);
+    let (samples, held) = empty_for(context, side, Timestamp::MIN);
     samples >= SAMPLES && held >= WINDOW_MILLIS
 }
 
 /// How many listings in a row said zero, and over how many milliseconds, since the last connection was seen to
-/// be gone: what was said before that proves nothing.
-fn empty_for(context: &Context<'_>, side: Side) -> (usize, i64) {
+/// be gone, and since `closed`: what was said before that proves nothing.
+fn empty_for(context: &Context<'_>, side: Side, closed: Timestamp) -> (usize, i64) {
     let connections = context.world.history.connections.of(side);
     let Some((gone, _)) = connections.newest_first().take_while(|(_, list)| list.is_empty()).last() else {
         return (0, 0);
     };
     let listings = context.world.history.queues.of(side).newest_first();
-    let times: Vec<_> =
-        listings.take_while(|(at, listing)| at > gone && all_zero(listing)).map(|(at, _)| *at).collect();
+    let times: Vec<_> = listings
+        .take_while(|(at, listing)| *at > closed.max(*gone) && all_zero(listing))
+        .map(|(at, _)| *at)
+        .collect();
     let held = match (times.first(), times.last()) {
         (Some(newest), Some(oldest)) => newest.as_millisecond() - oldest.as_millisecond(),
         (None, _) | (_, None) => 0,

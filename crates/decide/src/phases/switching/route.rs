@@ -3,14 +3,16 @@
 use crate::conditions::{Truth, set};
 use crate::context::{Context, cannot_see};
 use crate::effect::{Effect, Pointing};
+use crate::names::MANAGER;
 use crate::phases::cleanup;
-use crate::phases::switching::{note_stage, stage};
+use crate::phases::switching::{contest, note_stage, stage};
 use crate::record::SwitchRecord;
 use crate::side::{Heading, Side};
 use crate::step::{Reason, Step};
 use crate::world::{Reading, RouteView, ServiceView};
-use api::RabbitMQMigrationStatus;
 use api::conditions::TRAFFIC_SHIFTED;
+use api::status::SwitchStatus;
+use api::{RabbitMQMigrationStatus, Time};
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
@@ -33,11 +35,9 @@ pub fn decide(
     if let Some(step) = cleanup::lift_fence(context, heading.to) {
         return Some(step);
     }
-    let first = draft.switching.as_ref().is_none_or(|s| s.pointed_at.is_none());
-    let wrong: Vec<Pointing> =
-        services.iter().filter_map(|service| pointing(service, record, heading, first)).collect();
+    let wrong = wrong(context, draft, heading, record, services);
     if !wrong.is_empty() {
-        note_stage(draft, stage::ROUTE);
+        note_route(draft);
         return Some(Step::Do(vec![Effect::Point(wrong)]));
     }
     let cluster = match context.cluster_names(heading.to) {
@@ -53,7 +53,7 @@ pub fn decide(
     if held.is_some_and(|millis| millis >= SEEN_MILLIS) {
         return None;
     }
-    note_stage(draft, stage::ROUTE);
+    note_route(draft);
     let detail = match held {
         Some(millis) => {
             format!("every Service leads to {} since {millis} ms of {SEEN_MILLIS} ms", heading.to)
@@ -63,13 +63,44 @@ pub fn decide(
     Some(Step::wait(Reason::RouteNotSeen, detail))
 }
 
+/// Nobody comes back to a side that stays fenced: where its queues were proven empty already they need not be
+/// again.
+fn note_route(draft: &mut RabbitMQMigrationStatus) {
+    let far = |s: &SwitchStatus| s.stage == stage::CONSUMERS || s.stage == stage::PROOF;
+    if !draft.switching.as_ref().is_some_and(far) {
+        note_stage(draft, stage::ROUTE);
+    }
+}
+
+/// What must be pointed. The first write of a heading takes the field by force; one that somebody else took
+/// back is taken once more, and that is noted; a later write of our own kind needs no force.
+fn wrong(
+    context: &Context<'_>,
+    draft: &mut RabbitMQMigrationStatus,
+    heading: Heading,
+    record: &SwitchRecord,
+    services: &[ServiceView],
+) -> Vec<Pointing> {
+    let Some(switching) = &mut draft.switching else { return Vec::new() };
+    let mut wrong = Vec::new();
+    for service in services {
+        let taken = contest::is_taken(context, switching, service, heading);
+        let pointed = switching.pointed.contains(&service.name);
+        // One that was pointed and leads there by another selector is as good.
+        let fine = pointed && !taken && service.manager.as_deref() != Some(MANAGER);
+        let pointing = pointing(service, record, heading, taken || !pointed);
+        wrong.extend(pointing.filter(|_| !fine).map(|pointing| (pointing, taken)));
+    }
+    if wrong.iter().any(|(_, taken)| *taken) {
+        switching.repaired_at = Some(Time(context.now));
+    }
+    wrong.into_iter().map(|(pointing, _)| pointing).collect()
+}
+
 /// What a Service's selector must be changed to, or nothing where it is right.
 fn pointing(service: &ServiceView, record: &SwitchRecord, heading: Heading, force: bool) -> Option<Pointing> {
     let original = record.services.iter().find(|s| s.name == service.name)?;
-    let selector = match heading.to {
-        Side::Blue => &original.blue_selector,
-        Side::Green => &original.green_selector,
-    };
+    let selector = original.selector(heading.to);
     (service.selector != *selector).then(|| Pointing {
         service: service.name.clone(),
         uid: original.uid.clone(),

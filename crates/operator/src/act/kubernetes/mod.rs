@@ -12,13 +12,11 @@ pub use scale::{scale_blue_to_zero, scale_to_zero};
 use crate::body::Scene;
 use crate::error::ActError;
 use ::api::LABEL_MIGRATION;
+pub use decide::names::MANAGER;
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{DeleteParams, ObjectMeta, Preconditions};
 use kube::{Api, Resource};
 use std::time::Duration;
-
-/// The field manager of everything that we write.
-pub const MANAGER: &str = "rabbitmq-migration-operator";
 
 /// How long one call may take. Longer than a read's: admission webhooks may have their say.
 const CALL: Duration = Duration::from_secs(15);

@@ -19,7 +19,7 @@ pub async fn point(scene: &Scene<'_>, memory: &mut Memory, pointings: &[Pointing
     let api = api::<Service>(scene);
     for pointing in pointings {
         point_one(&api, pointing).await?;
-        memory.world.progress.pointed_at.get_or_insert_with(Timestamp::now);
+        memory.world.progress.pointed.insert(pointing.service.clone(), Timestamp::now());
     }
     Ok(())
 }

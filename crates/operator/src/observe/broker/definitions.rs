@@ -10,6 +10,7 @@ use decide::rewrites::{
 };
 use decide::side::Side;
 use decide::world::{DefinitionsView, Reading};
+use jiff::Timestamp;
 use rabbit::management::MAX_CONNECTIONS;
 use rabbit::seal::seal;
 use serde_json::json;
@@ -26,6 +27,7 @@ const MOST_DIFFERENCES: usize = 200;
 /// Exports blue, rewrites what changed since the last time, and compares with green. A green that cannot be
 /// read yet is a difference, not a failure: the rewrites are wanted before it is there. Holds no secret.
 pub async fn definitions(scene: &Scene<'_>, memory: &mut Memory) -> Reading<DefinitionsView> {
+    let begun = Timestamp::now();
     let context = context(scene, memory);
     let export = match memory.link(Side::Blue).ask_long(export).await {
         Ok(export) => export,
@@ -37,6 +39,7 @@ pub async fn definitions(scene: &Scene<'_>, memory: &mut Memory) -> Reading<Defi
     };
     let compared = compare_with_green(memory, &prepared, context).await;
     let mut view = view(&prepared.rewritten, &compared);
+    view.compared_at = Some(begun);
     view.import_error = memory.import.error().map(str::to_owned);
     view.imported = memory.import.imported().map(str::to_owned);
     Reading::Seen(view)
@@ -151,6 +154,7 @@ fn view(rewritten: &Rewritten, compared: &Result<Comparison, String>) -> Definit
         needs_consent: that(Decision::NeedsConsent),
         blocked: that(Decision::Blocks),
         differences,
+        compared_at: None,
         import_error: None,
         imported: None,
     }
