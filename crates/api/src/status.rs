@@ -338,7 +338,7 @@ pub struct SwitchStatus {
     /// Messages that the operator carried over.
     pub carried: i64,
     /// The Services that were pointed in this heading.
-    #[schemars(length(max = 8))]
+    #[schemars(length(max = 8), inner(length(max = NAME)))]
     pub pointed: Vec<String>,
     /// When a Service that somebody else had taken was pointed again by force: once per heading.
     pub repaired_at: Option<Time>,
