@@ -3,6 +3,7 @@
 //! A library, so that the ring `tests/passes` can drive it against an API server of its own; `main` only parses
 //! arguments.
 
+pub mod access;
 mod act;
 pub mod body;
 mod broker_link;

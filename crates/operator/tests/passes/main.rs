@@ -5,6 +5,7 @@
 
 mod broker;
 mod leader;
+mod rbac;
 mod scene;
 mod secrets;
 mod server;
