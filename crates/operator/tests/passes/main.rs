@@ -10,4 +10,5 @@ mod scene;
 mod secrets;
 mod server;
 mod status;
+mod stop;
 mod wakes;
