@@ -38,22 +38,11 @@ pub async fn is_pointless(body: &Body, migration: &RabbitMQMigration) -> bool {
     }
 }
 
-/// Puts it on.
-pub async fn add(body: &Body, migration: &RabbitMQMigration) -> Result<(), kube::Error> {
-    let mut finalizers = migration.metadata.finalizers.clone().unwrap_or_default();
-    finalizers.push(api::FINALIZER.to_owned());
-    write(body, migration, &finalizers).await
-}
-
 /// Takes it off: the object goes.
 pub async fn remove(body: &Body, migration: &RabbitMQMigration) -> Result<(), kube::Error> {
-    let mut finalizers = migration.metadata.finalizers.clone().unwrap_or_default();
-    finalizers.retain(|f| f != api::FINALIZER);
-    write(body, migration, &finalizers).await
-}
-
-async fn write(body: &Body, migration: &RabbitMQMigration, finalizers: &[String]) -> Result<(), kube::Error> {
     let metadata = &migration.metadata;
+    let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
+    finalizers.retain(|f| f != api::FINALIZER);
     let api: Api<RabbitMQMigration> =
         Api::namespaced(body.client.clone(), metadata.namespace.as_deref().unwrap_or_default());
     let patch = json!({"metadata": {"resourceVersion": metadata.resource_version, "finalizers": finalizers}});

@@ -3,7 +3,7 @@
 //! A lease alone fences nobody (DESIGN.md, invariant 13): it says who may act, the brokers and the API server
 //! refuse a former leader by epoch user and resourceVersion.
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Timing};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -17,17 +17,10 @@ use tokio::time::Instant;
 
 /// Name of the Lease.
 pub const LEASE: &str = "rabbitmq-migration-operator";
-/// How long others must see no renewal before they take over. client-go's default.
-const DURATION: Duration = Duration::from_secs(15);
-/// How long after the last renewal was *sent* we still act. Less than `DURATION`, whatever the clocks say:
-/// others begin to count when they see the renewal, which is later.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// How often we renew: two renewals may fail before the deadline.
-const RENEW: Duration = Duration::from_secs(5);
-/// How long between two looks at a Lease that another holds, or after a failure.
-const RETRY: Duration = Duration::from_secs(2);
 /// How long one call may take.
 const CALL: Duration = Duration::from_secs(3);
+/// Writes that are tried when the Lease is given back: our own renewal may come between.
+const GIVE_BACK: usize = 3;
 
 /// One leadership: who holds it, and whether it still holds.
 #[derive(Clone, Debug)]
@@ -48,8 +41,8 @@ enum Term {
 }
 
 impl Epoch {
-    fn new(uid: String, transitions: i32, holder: String, sent: Instant) -> Self {
-        let (state, _) = watch::channel(Term::Held(sent + DEADLINE));
+    fn new(uid: String, transitions: i32, holder: String, until: Instant) -> Self {
+        let (state, _) = watch::channel(Term::Held(until));
         Self { uid, transitions, holder, state: Arc::new(state) }
     }
 
@@ -94,7 +87,7 @@ impl Epoch {
     }
 
     /// Gives the Lease back, so that a successor need not wait. Call after the last effect. Cut: the
-    /// successor waits for `DURATION`.
+    /// successor waits until it expires.
     pub async fn release(&self, client: Client, settings: &Settings) {
         let was_held = self.is_held();
         self.state.send_replace(Term::Over);
@@ -102,16 +95,49 @@ impl Epoch {
             return;
         }
         let api = Api::namespaced(client, &settings.operator_namespace);
-        let given_back = async {
-            let mut lease = get(&api).await?;
-            if self.is_ours(&lease) {
-                spec(&mut lease).holder_identity = None;
-                replace(&api, &lease).await?;
+        let mut left = GIVE_BACK;
+        loop {
+            left -= 1;
+            match self.give_back(&api).await {
+                Ok(()) => return,
+                Err(error) if is_conflict(&error) && left > 0 => {}
+                Err(error) => {
+                    let error = told(&error);
+                    tracing::warn!(
+                        error,
+                        "the lease was not given back: the successor waits until it expires"
+                    );
+                    return;
+                }
             }
-            Ok::<_, kube::Error>(())
+        }
+    }
+
+    async fn give_back(&self, api: &Api<Lease>) -> kube::Result<()> {
+        let mut lease = get(api).await?;
+        if self.is_ours(&lease) {
+            spec(&mut lease).holder_identity = None;
+            replace(api, &lease).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether the Lease is still ours; one that is not ends the epoch. For when a write was refused:
+    /// whoever wrote between may lead now.
+    pub async fn confirm(&self, client: Client, settings: &Settings) {
+        let api = Api::namespaced(client, &settings.operator_namespace);
+        let is_ours = match get(&api).await {
+            Ok(lease) => self.is_ours(&lease),
+            Err(kube::Error::Api(status)) if status.code == 404 => false,
+            Err(error) => {
+                // The deadline decides.
+                tracing::warn!(error = told(&error), "whether the lease is still ours cannot be read");
+                return;
+            }
         };
-        if let Err(error) = given_back.await {
-            tracing::warn!(error = told(&error), "the lease could not be released: the successor waits 15 s");
+        if !is_ours {
+            tracing::error!("another holds the lease");
+            self.state.send_replace(Term::Over);
         }
     }
 
@@ -126,21 +152,21 @@ impl Epoch {
 
 /// Waits until we are the leader and keeps renewing in the background. Never fails: what goes wrong is logged
 /// and tried again, since an operator that cannot lead has nothing else to do.
-pub async fn acquire(client: Client, settings: &Settings) -> Epoch {
+pub async fn acquire(client: Client, settings: &Settings, timing: Timing) -> Epoch {
     let api: Api<Lease> = Api::namespaced(client, &settings.operator_namespace);
     let holder = format!("{}_{}", settings.pod_name, incarnation());
     let mut seen = Seen::default();
     loop {
-        match attempt(&api, &holder, &mut seen).await {
+        match attempt(&api, &holder, &mut seen, timing).await {
             Ok(Some(epoch)) => {
                 tracing::info!(epoch = %epoch.tag(), "leading");
-                tokio::spawn(keep(api, epoch.clone()));
+                tokio::spawn(keep(api, epoch.clone(), timing));
                 return epoch;
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(error = told(&error), "acquire lease"),
         }
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(timing.retry).await;
     }
 }
 
@@ -163,27 +189,32 @@ impl Seen {
 }
 
 /// Takes the Lease if it is free.
-async fn attempt(api: &Api<Lease>, holder: &str, seen: &mut Seen) -> kube::Result<Option<Epoch>> {
+async fn attempt(
+    api: &Api<Lease>,
+    holder: &str,
+    seen: &mut Seen,
+    timing: Timing,
+) -> kube::Result<Option<Epoch>> {
     let sent = Instant::now();
     let taken = match get(api).await {
-        Ok(mut lease) if is_free(&lease, seen, sent) => {
+        Ok(mut lease) if is_free(&lease, seen, sent, timing) => {
             let transitions = spec(&mut lease).lease_transitions.unwrap_or_default();
-            fill(&mut lease, holder, transitions.saturating_add(1));
+            fill(&mut lease, holder, transitions.saturating_add(1), timing);
             replace(api, &lease).await
         }
         Ok(_) => return Ok(None),
-        Err(kube::Error::Api(status)) if status.code == 404 => create(api, holder).await,
+        Err(kube::Error::Api(status)) if status.code == 404 => create(api, holder, timing).await,
         Err(error) => return Err(error),
     };
     match taken {
-        Ok(lease) => Ok(Some(epoch_of(&lease, holder, sent))),
+        Ok(lease) => Ok(Some(epoch_of(&lease, holder, sent + timing.deadline))),
         // Somebody else was quicker.
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
+        Err(error) if is_conflict(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn is_free(lease: &Lease, seen: &mut Seen, now: Instant) -> bool {
+fn is_free(lease: &Lease, seen: &mut Seen, now: Instant, timing: Timing) -> bool {
     let spec = lease.spec.clone().unwrap_or_default();
     if spec.holder_identity.as_deref().unwrap_or_default().is_empty() {
         return true;
@@ -191,18 +222,18 @@ fn is_free(lease: &Lease, seen: &mut Seen, now: Instant) -> bool {
     let wait = spec
         .lease_duration_seconds
         .and_then(|seconds| u64::try_from(seconds).ok())
-        .map_or(DURATION, Duration::from_secs);
+        .map_or(timing.lease, Duration::from_secs);
     seen.is_stale(lease.metadata.resource_version.as_deref(), wait, now)
 }
 
-fn epoch_of(lease: &Lease, holder: &str, sent: Instant) -> Epoch {
+fn epoch_of(lease: &Lease, holder: &str, until: Instant) -> Epoch {
     let transitions = lease.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or_default();
-    Epoch::new(lease.metadata.uid.clone().unwrap_or_default(), transitions, holder.to_owned(), sent)
+    Epoch::new(lease.metadata.uid.clone().unwrap_or_default(), transitions, holder.to_owned(), until)
 }
 
 /// Renews until the epoch is over.
-async fn keep(api: Api<Lease>, epoch: Epoch) {
-    let mut pause = RENEW;
+async fn keep(api: Api<Lease>, epoch: Epoch, timing: Timing) {
+    let mut pause = timing.renew;
     loop {
         tokio::time::sleep(pause).await;
         if !epoch.is_held() {
@@ -212,8 +243,8 @@ async fn keep(api: Api<Lease>, epoch: Epoch) {
         let sent = Instant::now();
         match renew(&api, &epoch).await {
             Ok(true) => {
-                epoch.prolong(sent + DEADLINE);
-                pause = RENEW;
+                epoch.prolong(sent + timing.deadline);
+                pause = timing.renew;
             }
             Ok(false) => {
                 tracing::error!("another holds the lease");
@@ -222,7 +253,7 @@ async fn keep(api: Api<Lease>, epoch: Epoch) {
             }
             Err(error) => {
                 tracing::warn!(error = told(&error), "renew lease");
-                pause = RETRY;
+                pause = timing.retry;
             }
         }
     }
@@ -239,27 +270,32 @@ async fn renew(api: &Api<Lease>, epoch: &Epoch) -> kube::Result<bool> {
         return Ok(false);
     }
     spec(&mut lease).renew_time = Some(MicroTime(Timestamp::now()));
-    replace(api, &lease).await.map(|_| true)
+    match replace(api, &lease).await {
+        Ok(_) => Ok(true),
+        // A successor wrote it, or an earlier renewal of ours that was thought lost.
+        Err(error) if is_conflict(&error) && !epoch.is_ours(&get(api).await?) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn spec(lease: &mut Lease) -> &mut LeaseSpec {
     lease.spec.get_or_insert_with(LeaseSpec::default)
 }
 
-fn fill(lease: &mut Lease, holder: &str, transitions: i32) {
+fn fill(lease: &mut Lease, holder: &str, transitions: i32, timing: Timing) {
     let now = MicroTime(Timestamp::now());
     let spec = spec(lease);
     spec.holder_identity = Some(holder.to_owned());
-    spec.lease_duration_seconds = i32::try_from(DURATION.as_secs()).ok();
+    spec.lease_duration_seconds = i32::try_from(timing.lease.as_secs()).ok();
     spec.acquire_time = Some(now.clone());
     spec.renew_time = Some(now);
     spec.lease_transitions = Some(transitions);
 }
 
-async fn create(api: &Api<Lease>, holder: &str) -> kube::Result<Lease> {
+async fn create(api: &Api<Lease>, holder: &str, timing: Timing) -> kube::Result<Lease> {
     let mut lease =
         Lease { metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() }, spec: None };
-    fill(&mut lease, holder, 1);
+    fill(&mut lease, holder, 1, timing);
     in_time(api.create(&PostParams::default(), &lease)).await
 }
 
@@ -287,7 +323,11 @@ fn told(error: &kube::Error) -> String {
     }
 }
 
-/// Tells two lives of one pod name apart. Chance, not security: a clash costs one wait of `DURATION`.
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 409)
+}
+
+/// Tells two lives of one pod name apart. Chance, not security: a clash costs one wait for the Lease to expire.
 fn incarnation() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
@@ -305,13 +345,13 @@ mod tests {
 
     #[tokio::test]
     async fn an_epoch_is_lost_when_it_is_not_renewed() {
-        let sent = Instant::now() + Duration::from_millis(30) - DEADLINE;
-        let epoch = Epoch::new("ab-cd".to_owned(), 3, "me".to_owned(), sent);
+        let until = Instant::now() + Duration::from_millis(30);
+        let epoch = Epoch::new("ab-cd".to_owned(), 3, "me".to_owned(), until);
         assert!(epoch.is_held());
         assert_eq!(epoch.tag(), "abcd.3");
         epoch.lost().await;
         assert!(!epoch.is_held());
-        epoch.prolong(Instant::now() + DEADLINE);
+        epoch.prolong(Instant::now() + Duration::from_secs(10));
         assert!(!epoch.is_held(), "what is over stays over");
     }
 
@@ -319,12 +359,14 @@ mod tests {
     fn a_lease_is_free_when_nobody_renews_it() {
         let mut seen = Seen::default();
         let start = Instant::now();
+        let timing = Timing::default();
+        let is_free = |lease: &Lease, seen: &mut Seen, now| super::is_free(lease, seen, now, timing);
         assert!(is_free(&lease(None, "1"), &mut seen, start));
         assert!(is_free(&lease(Some(""), "1"), &mut seen, start));
         assert!(!is_free(&lease(Some("other"), "1"), &mut seen, start));
-        let later = start + DURATION;
+        let later = start + timing.lease;
         assert!(!is_free(&lease(Some("other"), "2"), &mut seen, later), "renewed meanwhile");
-        assert!(is_free(&lease(Some("other"), "2"), &mut seen, later + DURATION));
+        assert!(is_free(&lease(Some("other"), "2"), &mut seen, later + timing.lease));
     }
 
     #[test]

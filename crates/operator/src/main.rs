@@ -1,25 +1,8 @@
-//! The operator: watches `RabbitMQMigration` objects and carries out what the brain decides.
-
-mod act;
-mod body;
-mod broker_link;
-mod controller;
-mod error;
-mod finalizer;
-mod lease;
-mod metrics;
-mod observe;
-mod reconcile;
-mod record;
-mod serve;
-mod settings;
-mod slice;
+//! The command: parses arguments, starts logs and runs the operator.
 
 use clap::Parser;
-use settings::{LogFormat, Settings};
+use operator::settings::{LogFormat, Settings};
 use std::process::ExitCode;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 /// Moves RabbitMQ clusters blue/green on Kubernetes.
 #[derive(Parser)]
@@ -54,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match runtime.block_on(run(arguments.settings)) {
+    match runtime.block_on(operator::run(arguments.settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = error.to_string(), "the operator ends");
@@ -85,49 +68,4 @@ fn start_logs(settings: &Settings) {
         LogFormat::Json => logs.json().init(),
         LogFormat::Text => logs.with_ansi(false).init(),
     }
-}
-
-/// Serves health and metrics at once, then waits for leadership, then reconciles until a signal comes or the
-/// lease is lost. A standby replica is ready: it is there to take over.
-async fn run(settings: Settings) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let stop = CancellationToken::new();
-    let metrics = std::sync::Arc::new(metrics::Metrics::new());
-    let server = tokio::spawn(serve::serve(settings.metrics_address, metrics.clone(), stop.clone()));
-    tokio::spawn(stop_on_signal(stop.clone())?);
-    let client = kube::Client::try_default().await?;
-    let epoch = tokio::select! {
-        epoch = lease::acquire(client.clone(), &settings) => epoch,
-        () = stop.cancelled() => return Ok(()),
-    };
-    let watchdog = epoch.clone();
-    let lost = stop.clone();
-    tokio::spawn(async move {
-        watchdog.lost().await;
-        lost.cancel();
-    });
-    let body = body::Body {
-        client: client.clone(),
-        probe_slots: std::sync::Arc::new(tokio::sync::Semaphore::new(settings.max_probes)),
-        settings: settings.clone(),
-        epoch: epoch.clone(),
-    };
-    controller::run(body, metrics, stop.clone()).await;
-    let was_held = epoch.is_held();
-    epoch.release(client, &settings).await;
-    stop.cancel();
-    server.await??;
-    if was_held { Ok(()) } else { Err("the lease was lost: another replica leads now".into()) }
-}
-
-fn stop_on_signal(stop: CancellationToken) -> std::io::Result<impl Future<Output = ()>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("asked to stop: finishing the effect at hand");
-        stop.cancel();
-    })
 }

@@ -55,6 +55,12 @@ pub struct Waiting {
     pub reason: String,
 }
 
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// All metrics of the operator.
 pub struct Metrics {
     registry: Registry,

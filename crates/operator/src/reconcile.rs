@@ -1,7 +1,7 @@
 //! One reconcile: read fresh, parse, run a slice, record, requeue.
 
 use crate::controller::Shared;
-use crate::{finalizer, record, slice};
+use crate::{claim, finalizer, record, slice};
 use api::{RabbitMQMigration, RabbitMQMigrationStatus};
 use decide::plan::Plan;
 use decide::step::{Reason, Step};
@@ -17,6 +17,15 @@ pub enum PassError {
     /// The migration could not be read.
     #[error("read migration {name}")]
     Read {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// It could not be claimed for this epoch.
+    #[error("claim {name} for this epoch")]
+    Claim {
         /// Its name.
         name: String,
         /// The cause.
@@ -41,10 +50,44 @@ pub enum PassError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// It did not come to an end.
+    #[error("work on {name}")]
+    Cut {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: Box<tokio::task::JoinError>,
+    },
+}
+
+impl PassError {
+    /// True where a write was refused because somebody wrote between: a person, or another leader.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Read { source, .. }
+            | Self::Claim { source, .. }
+            | Self::Finalizer { source, .. }
+            | Self::Record { source, .. } => {
+                matches!(&**source, kube::Error::Api(status) if status.code == 409)
+            }
+            Self::Cut { .. } => false,
+        }
+    }
+}
+
+/// One pass. Where a write of it was refused the Lease is looked at: another may lead.
+pub async fn reconcile(cached: Arc<RabbitMQMigration>, shared: Arc<Shared>) -> Result<Action, PassError> {
+    let outcome = pass(&cached, &shared).await;
+    if outcome.as_ref().is_err_and(PassError::is_conflict) {
+        let body = &shared.body;
+        body.epoch.confirm(body.client.clone(), &body.settings).await;
+    }
+    outcome
 }
 
 /// Reads the migration anew (the cache may be older than our own last write), and works on it for one slice.
-pub async fn reconcile(cached: Arc<RabbitMQMigration>, shared: Arc<Shared>) -> Result<Action, PassError> {
+async fn pass(cached: &RabbitMQMigration, shared: &Shared) -> Result<Action, PassError> {
     let metadata = &cached.metadata;
     let (namespace, name) =
         (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default());
@@ -66,16 +109,17 @@ pub async fn reconcile(cached: Arc<RabbitMQMigration>, shared: Arc<Shared>) -> R
         return Ok(Action::await_change());
     }
     if deleted && finalizer::is_overdue(&migration) {
-        record::warn_of_leftovers(&shared, &migration).await;
-        release_record(&shared, &migration).await;
+        record::warn_of_leftovers(shared, &migration).await;
+        release_record(shared, &migration).await;
         finalizer::remove(&shared.body, &migration).await.map_err(change)?;
         return Ok(Action::await_change());
     }
-    if !finalizer::is_on(&migration) {
-        finalizer::add(&shared.body, &migration).await.map_err(change)?;
+    if !claim::is_made(&shared.body, &migration) {
+        let claimed = claim::make(&shared.body, &migration).await;
+        claimed.map_err(|e| PassError::Claim { name: name.clone(), source: Box::new(e) })?;
         return Ok(Action::requeue(Duration::ZERO));
     }
-    work(&shared, &migration).await
+    work(shared, &migration).await
 }
 
 async fn work(shared: &Shared, migration: &RabbitMQMigration) -> Result<Action, PassError> {
@@ -91,6 +135,12 @@ async fn work(shared: &Shared, migration: &RabbitMQMigration) -> Result<Action, 
     };
     let memory = shared.memory(&plan.uid).await;
     let mut memory = memory.lock().await;
+    if let Some(left) = memory.still_rests(&plan, Timestamp::now()) {
+        return Ok(Action::requeue(left));
+    }
+    for fact in shared.marks.take(&plan.uid) {
+        memory.read_at.remove(&fact);
+    }
     let outcome = slice::run(shared, migration, &plan, &mut memory).await;
     let done = matches!(&outcome.step, Step::Stop(wait) if wait.reason == Reason::CleaningUp);
     if plan.orders.deleted && done {
@@ -104,6 +154,7 @@ async fn work(shared: &Shared, migration: &RabbitMQMigration) -> Result<Action, 
         record::record(shared, migration, &status).await?;
         memory.recorded_at = Some(Timestamp::now());
     }
+    memory.rest(&plan, outcome.again_in, Timestamp::now());
     Ok(Action::requeue(outcome.again_in))
 }
 

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// The operator's settings. Read once in `main`; nothing else reads the environment.
 #[derive(Args, Clone, Debug)]
@@ -45,6 +46,39 @@ impl Settings {
     /// empty environment variable means all.
     pub fn watched(&self) -> Vec<&str> {
         self.namespaces.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect()
+    }
+}
+
+/// How long the operator waits. Not for users to choose: the parts depend on each other. Tests take shorter ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long others must see no renewal of the Lease before they take over.
+    pub lease: Duration,
+    /// How long after the last renewal was *sent* we still act. Less than `lease`, whatever the clocks say:
+    /// others begin to count when they see the renewal, which is later.
+    pub deadline: Duration,
+    /// How often we renew: two renewals may fail before the deadline.
+    pub renew: Duration,
+    /// How long between two looks at a Lease that another holds, or after a failure.
+    pub retry: Duration,
+    /// Between two wakes of one migration by what changes in Kubernetes.
+    pub gap: Duration,
+    /// How long between two questions whether something may be watched.
+    pub review: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            // client-go's default.
+            lease: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            renew: Duration::from_secs(5),
+            retry: Duration::from_secs(2),
+            // What flaps may cost: a pass a second is what waiting costs anyway.
+            gap: Duration::from_secs(1),
+            review: Duration::from_mins(3),
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub async fn run(
         count(shared, &verdict.step);
         match &verdict.step {
             Step::Do(effects) => {
+                // What is done now must be seen.
+                memory.rest = None;
                 let done = act(&scene, memory, effects, &shared.metrics).await;
                 if let Err(error) = done {
                     return failed(memory, plan, verdict, &chain(&error));

@@ -12,12 +12,7 @@ use jiff::Timestamp;
 /// the want's `max_age` is kept.
 pub async fn observe(scene: &Scene<'_>, memory: &mut Memory, wants: &[Want]) {
     for want in wants {
-        let now = Timestamp::now();
-        let fresh_enough = memory
-            .read_at
-            .get(&want.fact)
-            .is_some_and(|at| now.duration_since(*at).unsigned_abs() < want.max_age);
-        if !fresh_enough {
+        if !memory.is_fresh(want, Timestamp::now()) {
             observe_one(scene, memory, want.fact).await;
             let at = Timestamp::now();
             memory.read_at.insert(want.fact, at);

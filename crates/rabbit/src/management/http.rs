@@ -197,7 +197,7 @@ impl Client {
         let answer = request.send().await.map_err(|e| unreachable(e, timeout))?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(|e| unreachable(e, timeout))?;
-        Ok(Answer { status, body: body.to_vec() })
+        Ok(Answer { status, body: body.to_vec(), login: creds.password.clone() })
     }
 }
 
@@ -231,6 +231,8 @@ impl<'a> Call<'a> {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,
+    /// The password of the call: a proxy in between may quote it.
+    login: Secret,
 }
 
 impl Answer {
@@ -244,7 +246,8 @@ impl Answer {
         if self.status.is_success() {
             return Ok(self);
         }
-        Err(Cause::Status { status: self.status.as_u16(), reason: reason(&self.body, secrets) })
+        let secrets: Vec<&str> = secrets.iter().copied().chain([self.login.expose()]).collect();
+        Err(Cause::Status { status: self.status.as_u16(), reason: reason(&self.body, &secrets) })
     }
 }
 

@@ -13,7 +13,7 @@ mod storage;
 mod volumes;
 
 pub use credentials::credentials;
-pub use permissions::permissions;
+pub use permissions::{needs_of_any_plan, permissions};
 pub use pods::pods;
 pub use record::record;
 pub use routes::routes;

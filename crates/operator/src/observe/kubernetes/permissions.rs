@@ -33,7 +33,7 @@ const ALWAYS: &[Need] = &[
     need("", "services", &["get", "list", "patch"]),
     need("", "pods", &["list"]),
     need("", "secrets", &["get", "create", "update", "delete"]),
-    need("", "configmaps", &["get", "create", "patch"]),
+    need("", "configmaps", &["get", "create", "update", "delete"]),
     need("", "persistentvolumeclaims", &["get"]),
     need("apps", "statefulsets", &["get"]),
     need("discovery.k8s.io", "endpointslices", &["list"]),
@@ -47,18 +47,24 @@ const ALWAYS: &[Need] = &[
 const TEMPLATE: &[Need] = &[
     need("apps", "statefulsets", &["create", "patch", "delete"]),
     need("", "services", &["create", "delete"]),
-    need("", "configmaps", &["delete"]),
-    need("", "serviceaccounts", &["create", "patch", "delete"]),
+    need("", "configmaps", &["patch"]),
+    need("", "serviceaccounts", &["get", "create", "patch", "delete"]),
     need("", "persistentvolumeclaims", &["list", "delete"]),
     need("", "pods", &["delete"]),
-    need("policy", "poddisruptionbudgets", &["create", "patch", "delete"]),
-    need("networking.k8s.io", "networkpolicies", &["create", "patch", "delete"]),
-    need("rbac.authorization.k8s.io", "roles", &["create", "patch", "delete"]),
-    need("rbac.authorization.k8s.io", "rolebindings", &["create", "patch", "delete"]),
+    need("policy", "poddisruptionbudgets", &["get", "create", "patch", "delete"]),
+    need("networking.k8s.io", "networkpolicies", &["get", "create", "patch", "delete"]),
+    need("rbac.authorization.k8s.io", "roles", &["get", "create", "patch", "delete"]),
+    need("rbac.authorization.k8s.io", "rolebindings", &["get", "create", "patch", "delete"]),
 ];
 
 /// What scaling blue to zero needs besides.
 const SCALE: &[Need] = &[need("apps", "statefulsets", &["patch"])];
+
+/// Group, resource and verbs of all that any plan may need.
+pub fn needs_of_any_plan() -> impl Iterator<Item = (&'static str, &'static str, &'static [&'static str])> {
+    let all = ALWAYS.iter().chain(TEMPLATE).chain(SCALE);
+    all.map(|need| (need.group, need.resource, need.verbs))
+}
 
 /// Reads what is missing, as `verb resource`; writes nothing.
 pub async fn permissions(scene: &Scene<'_>) -> Reading<Vec<String>> {
