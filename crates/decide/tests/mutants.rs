@@ -17,7 +17,7 @@ use decide::toy::{Boundary, Honest};
 use decide::world::{Emptiness, QueueTotals, Reading, World};
 
 /// Migrations within which each mistake must be noticed.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 300;
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
