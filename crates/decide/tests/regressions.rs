@@ -428,7 +428,7 @@ fn a_missing_binding_stops_the_switch_until_it_is_there() {
     let told = passes.last().unwrap().status.wait.clone().unwrap().detail;
     assert!(told.contains("\"shop\" -> queue \"orders\"") && told.contains("dropped"), "{told}");
     let passes: Vec<Pass> = (0..20).map(|_| body.pass()).collect();
-    assert!(passes.iter().all(|pass| stops(pass)), "{:?}", passes.last().map(|pass| &pass.step));
+    assert!(passes.iter().all(stops), "{:?}", passes.last().map(|pass| &pass.step));
     body.toy.bind(Side::Green, true);
     until(&mut body, Phase::Soaking);
 }
