@@ -14,6 +14,8 @@ pub enum Fact {
     StatefulSet(Side),
     /// The pods of a side.
     Pods(Side),
+    /// The other migrations of the namespace.
+    Others,
     /// The Services that move.
     Services,
     /// All Services in the namespace that lead to blue's pods.

@@ -17,6 +17,7 @@ pub mod names;
 pub mod phases;
 pub mod placement;
 pub mod plan;
+pub mod ports;
 pub mod record;
 pub mod rewrites;
 pub mod roles;

@@ -6,8 +6,9 @@ use crate::side::Side;
 
 /// Commands that finish what the heading began: the Services to one side, that side unfenced, and every
 /// client that is still on the other one closed, so that it comes over. `kubectl` with rights on Services and
-/// `pods/exec` is all they need. Messages that are left on the other side are listed by the last command.
-pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
+/// `pods/exec` is all they need. Messages that are left on the other side, which has `members` members, are listed
+/// by the last command.
+pub fn commands(plan: &Plan, record: &SwitchRecord, members: i64) -> Vec<String> {
     let from = record.from.unwrap_or(Side::Blue);
     let to = from.other();
     let namespace = &plan.namespace;
@@ -35,8 +36,14 @@ pub fn commands(plan: &Plan, record: &SwitchRecord) -> Vec<String> {
         }
     }
     commands.extend(record.services.iter().map(|service| point(namespace, service, to)));
-    // Without --global it would close those of the default vhost only.
-    commands.push(format!("{} close_all_connections --global 'manual exit'", exec(from)));
+    // Each member closes its own only, and without --global those of the default vhost only.
+    let set = &plan.broker(from).stateful_set_name;
+    let pods: Vec<String> = (0..members).map(|member| format!("{set}-{member}")).collect();
+    commands.push(format!(
+        "for p in {}; do kubectl -n {namespace} exec \"$p\" -- rabbitmqctl close_all_connections --global \
+         'manual exit'; done",
+        pods.join(" ")
+    ));
     // Without a vhost it would list the default one only.
     commands.push(format!(
         "{0} -q list_vhosts --no-table-headers | while read -r v; do \
@@ -84,11 +91,13 @@ mod tests {
             limit(Side::Blue, "other-side", None),
         ];
         let record = SwitchRecord { from: Some(Side::Blue), limits, ..SwitchRecord::default() };
-        let commands = commands(&plan, &record).join("\n");
+        let commands = commands(&plan, &record, 3).join("\n");
         assert!(commands.contains("for u in free; do"), "{commands}");
         assert!(commands.contains("set_user_limits few '{\"max-connections\":7}'"), "{commands}");
         assert!(!commands.contains("barred") && !commands.contains("other-side"), "{commands}");
-        assert!(commands.contains("close_all_connections --global"), "{commands}");
+        let blue = &plan.blue.stateful_set_name;
+        assert!(commands.contains(&format!("for p in {blue}-0 {blue}-1 {blue}-2; do")), "{commands}");
+        assert!(commands.contains("close_all_connections --global 'manual exit'"), "{commands}");
         assert!(commands.contains("list_queues --no-table-headers -p"), "{commands}");
     }
 

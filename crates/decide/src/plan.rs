@@ -5,6 +5,7 @@ use api::spec::{
     Broker, Cutover, Gate, GreenTemplate, Mode, Outcome, RabbitMQMigration, Retirement, Soak, Topology,
     Waiver,
 };
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -50,6 +51,8 @@ pub struct Plan {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
     /// Generation of the spec.
     pub generation: i64,
     /// Names of what we create.
@@ -108,6 +111,7 @@ impl Plan {
         Ok(Self {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             uid,
+            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
             generation: metadata.generation.unwrap_or_default(),
             orders: orders(migration),
             mode: spec.mode,

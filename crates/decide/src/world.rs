@@ -7,6 +7,7 @@ use crate::placement::{NodeView, ReplicaView, StorageClassView, VolumeView};
 use crate::record::SwitchRecord;
 use crate::roles::Role;
 use crate::side::{Pair, Side};
+use api::Phase;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,6 +156,27 @@ pub struct PodView {
     pub ready: bool,
     /// Why it waits: image pull, crash loop, unschedulable.
     pub trouble: Option<String>,
+}
+
+/// Another migration of the same namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherMigration {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
+    /// Its phase.
+    pub phase: Phase,
+    /// The reason in its `status.wait`.
+    pub waits_for: Option<String>,
+    /// Whether its mode is Check: it changes nothing.
+    pub checks_only: bool,
+    /// Names of its blue's and green's StatefulSets.
+    pub stateful_sets: BTreeSet<String>,
+    /// Names of the Services that it moves.
+    pub services: BTreeSet<String>,
 }
 
 /// A moved Service.
@@ -481,6 +503,8 @@ pub struct World {
     pub stateful_sets: Pair<Reading<StatefulSetView>>,
     /// See [`Fact::Pods`].
     pub pods: Pair<Reading<Vec<PodView>>>,
+    /// See [`Fact::Others`].
+    pub others: Reading<Vec<OtherMigration>>,
     /// See [`Fact::Services`].
     pub services: Reading<Vec<ServiceView>>,
     /// See [`Fact::Entrances`].
@@ -559,6 +583,7 @@ impl World {
             | Fact::Credentials(_)
             | Fact::StatefulSet(_)
             | Fact::Pods(_)
+            | Fact::Others
             | Fact::Services
             | Fact::Entrances
             | Fact::StorageClass

@@ -176,11 +176,8 @@ impl Boundary for Mutant {
                 verdict.step = Step::Go(Phase::Soaking);
                 verdict.status.phase = Some(Phase::Soaking);
             }
-            (Mistake::NoVerdictPasses, Some(Reason::Probing | Reason::GateDeadline)) => {
-                verdict.step = Step::Go(Phase::Switching);
-                verdict.status.phase = Some(Phase::Switching);
-            }
-            (Mistake::ComparisonSkipped, Some(Reason::ComparingDefinitions)) => {
+            (Mistake::NoVerdictPasses, Some(Reason::Probing | Reason::GateDeadline))
+            | (Mistake::ComparisonSkipped, Some(Reason::ComparingDefinitions)) => {
                 verdict.step = Step::Go(Phase::Switching);
                 verdict.status.phase = Some(Phase::Switching);
             }

@@ -9,7 +9,7 @@ use decide::fact::Fact;
 use decide::side::Side;
 use decide::step::{Reason, Step};
 use decide::toy::{Body, Boundary, Honest, Order, Pass, Settings, Toy, stamp};
-use decide::world::{Reading, Series, World};
+use decide::world::{OtherMigration, Reading, Series, World};
 use std::collections::BTreeSet;
 
 /// Passes after which a story gives up.
@@ -30,6 +30,7 @@ impl Boundary for Blind {
                 Fact::StatefulSet(side) => {
                     *world.stateful_sets.of_mut(side) = Reading::Failed("no answer".to_owned());
                 }
+                Fact::Others => world.others = Reading::Failed("no answer".to_owned()),
                 Fact::Leftovers(side) => *world.leftovers.of_mut(side) = Reading::Failed("401".to_owned()),
                 Fact::Epoch(side) => *world.epochs.of_mut(side) = Reading::Failed("401".to_owned()),
                 _ => panic!("not prepared for {fact:?}"),
@@ -440,7 +441,7 @@ fn a_missing_binding_stops_the_switch_until_it_is_there() {
     let told = passes.last().unwrap().status.wait.clone().unwrap().detail;
     assert!(told.contains("\"shop\" -> queue \"orders\"") && told.contains("dropped"), "{told}");
     let passes: Vec<Pass> = (0..20).map(|_| body.pass()).collect();
-    assert!(passes.iter().all(|pass| stops(pass)), "{:?}", passes.last().map(|pass| &pass.step));
+    assert!(passes.iter().all(stops), "{:?}", passes.last().map(|pass| &pass.step));
     body.toy.bind(Side::Green, true);
     until(&mut body, Phase::Soaking);
 }
@@ -492,4 +493,45 @@ fn what_changed_last_stops_the_switch_where_changes_block() {
     }
     let wait = body.stored.wait.clone().unwrap();
     assert!(wait.reason == "TopologyDiffers" && wait.detail.contains("late"), "{wait:?}");
+}
+
+#[test]
+fn a_younger_migration_of_the_same_blue_writes_nothing() {
+    let mut body = body(Settings::default(), Honest);
+    body.plan.created = Some(stamp(2000));
+    let older = OtherMigration {
+        name: "first".to_owned(),
+        uid: "9".to_owned(),
+        created: Some(stamp(1000)),
+        phase: Phase::Preflight,
+        waits_for: None,
+        checks_only: false,
+        stateful_sets: ["rabbitmq".to_owned(), "first-green".to_owned()].into(),
+        services: BTreeSet::new(),
+    };
+    body.toy.others = vec![older];
+    for _ in 0..20 {
+        let pass = body.pass();
+        let Step::Stop(wait) = &pass.step else { panic!("{:?}", pass.step) };
+        assert!(
+            wait.reason == Reason::Conflict
+                && wait.detail.contains("migration first uses StatefulSet rabbitmq")
+        );
+    }
+    assert!(body.toy.brokers.blue.ours.is_empty());
+    body.toy.others[0].phase = Phase::Completed;
+    until(&mut body, Phase::Probing);
+}
+
+#[test]
+fn nothing_is_written_while_other_migrations_cannot_be_read() {
+    let mut body = body(Settings::default(), Blind { facts: vec![Fact::Others] });
+    for _ in 0..20 {
+        let pass = body.pass();
+        assert!(
+            matches!(&pass.step, Step::Wait(wait) if wait.reason == Reason::CannotSee),
+            "{:?}",
+            pass.step
+        );
+    }
 }

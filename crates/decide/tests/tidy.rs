@@ -171,6 +171,7 @@ fn spoiled(mut world: World) -> World {
     if let Reading::Seen(services) = &mut world.services {
         for service in services {
             service.owner = Some("RabbitmqCluster/x".to_owned());
+            service.target_ports.push("nobodys".to_owned());
         }
     }
     if let Reading::Seen(entrances) = &mut world.entrances {

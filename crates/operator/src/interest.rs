@@ -220,6 +220,7 @@ pub const fn asks_broker(fact: Fact) -> bool {
         | Fact::Record
         | Fact::Rehearsal
         | Fact::Routes
+        | Fact::Others
         | Fact::Probe
         | Fact::Ledger => false,
     }

@@ -15,8 +15,9 @@ pub const GREEN: &str = "orders-green";
 
 /// From whatever an earlier run left to a blue under load, with an operator that has nothing to do yet.
 pub async fn begin_under_load(cluster: &Cluster, root: &Path) -> Result<()> {
-    clean(cluster).await?;
+    // First the operator: without one a migration that an earlier run left would never go.
     operator::install(cluster, root).await?;
+    clean(cluster).await?;
     shop::install_blue(cluster).await?;
     shop::open(cluster).await
 }
@@ -41,12 +42,10 @@ pub async fn clean(cluster: &Cluster) -> Result<()> {
 /// Runs the demo and writes `target/demo/summary.json`.
 pub async fn run(cluster: &Cluster, root: &Path) -> Result<()> {
     let mut show = Show::default();
-    show.say("cleaning up what an earlier run left");
-    if cluster.kubectl(&["get", "crd", "rabbitmqmigrations.rabbitmq-migration.io"]).await.is_ok() {
-        clean(cluster).await?;
-    }
     show.say("installing the operator from deploy/");
     operator::install(cluster, root).await?;
+    show.say("cleaning up what an earlier run left");
+    clean(cluster).await?;
     show.say("installing blue: RabbitMQ 3.10.8, three members on emptyDir, as an old chart leaves it");
     shop::install_blue(cluster).await?;
     show.say("opening the shop: publishers and consumers at 550 msg/s through Service rabbitmq");

@@ -6,6 +6,7 @@ mod blue_storage;
 mod credentials;
 mod entrances_listed;
 mod fence_rehearsed;
+mod green_names;
 mod names_free;
 mod permissions;
 mod placement_possible;
@@ -82,7 +83,7 @@ pub struct Check {
 
 /// All checks, in the order in which they are shown: what a person must fix first comes first, since later
 /// checks cannot see anything without it.
-pub const ALL: [Check; 14] = [
+pub const ALL: [Check; 15] = [
     permissions::CHECK,
     credentials::CHECK,
     blue_one_cluster::CHECK,
@@ -93,6 +94,7 @@ pub const ALL: [Check; 14] = [
     entrances_listed::CHECK,
     services_adoptable::CHECK,
     names_free::CHECK,
+    green_names::CHECK,
     storage_class::CHECK,
     placement_possible::CHECK,
     users_fenceable::CHECK,

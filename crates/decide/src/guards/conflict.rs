@@ -102,10 +102,7 @@ mod tests {
         let elsewhere = OtherMigration { stateful_sets: ["x".to_owned()].into(), ..other(9) };
         assert_eq!(blocked(&elsewhere), None);
         let services = ["rabbitmq".to_owned()].into();
-        assert_eq!(
-            blocked(&OtherMigration { services, ..elsewhere }).as_deref(),
-            Some("Service rabbitmq")
-        );
+        assert_eq!(blocked(&OtherMigration { services, ..elsewhere }).as_deref(), Some("Service rabbitmq"));
         let green = ["orders-green".to_owned()].into();
         assert!(blocked(&OtherMigration { stateful_sets: green, ..other(9) }).is_some());
     }
@@ -115,7 +112,9 @@ mod tests {
         assert_eq!(blocked(&OtherMigration { phase: Phase::Completed, ..other(9) }), None);
         let back = OtherMigration { phase: Phase::RolledBack, ..other(9) };
         assert!(blocked(&back).is_some());
-        assert!(blocked(&OtherMigration { waits_for: Some("CannotSee".to_owned()), ..back.clone() }).is_some());
+        assert!(
+            blocked(&OtherMigration { waits_for: Some("CannotSee".to_owned()), ..back.clone() }).is_some()
+        );
         assert_eq!(blocked(&OtherMigration { waits_for: Some("Aborted".to_owned()), ..back }), None);
         assert_eq!(blocked(&OtherMigration { checks_only: true, ..other(9) }), None);
     }

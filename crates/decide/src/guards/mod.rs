@@ -1,8 +1,10 @@
 //! Guards: the rules that cut across phases, in the order in which they win.
 //!
-//! Newer status first (we must not touch what we do not understand), then deletion, then abort, then pause.
+//! Newer status first (we must not touch what we do not understand), then deletion, abort and pause, and last
+//! what another migration uses.
 
 pub mod aborted;
+mod conflict;
 mod deleted;
 mod newer;
 mod paused;
@@ -17,14 +19,20 @@ use api::RabbitMQMigrationStatus;
 type Guard = fn(&Context<'_>, &mut RabbitMQMigrationStatus) -> Option<Step>;
 
 /// All guards, in order.
-const ALL: [Guard; 4] = [newer::decide, deleted::decide, aborted::decide, paused::decide];
+const ALL: [Guard; 5] = [newer::decide, deleted::decide, aborted::decide, paused::decide, conflict::decide];
 
-/// What the guards need: what of ours would have to be undone.
+/// What the guards need: what of ours would have to be undone, or who else is at work.
 pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
     let phase = status.phase.unwrap_or_default();
     let abort = is_new_order(status, api::ABORT, plan.orders.abort.as_ref());
     let undoing = plan.orders.deleted || (abort && phase.is_before_switch());
-    if undoing && !phase.is_switch() { undo_wants() } else { Vec::new() }
+    if undoing && !phase.is_switch() {
+        undo_wants()
+    } else if conflict::applies(plan, phase) {
+        vec![every(2, Fact::Others)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// What [`crate::phases::cleanup`] looks at.

@@ -1,10 +1,11 @@
 //! The body around the brain: observes in the order asked, decides, acts, records. Like the operator's, with
 //! cuts, blind facts, lost writes and restarts by seed.
 
-use super::{Chance, Closing, Fate, Millis, Toy};
+use super::{Chance, Closing, Fate, Millis, PERSON, Toy};
 use crate::conditions::note_failure;
 use crate::effect::Effect;
 use crate::fact::{Fact, Want};
+use crate::names::MANAGER;
 use crate::plan::Plan;
 use crate::side::Heading;
 use crate::step::{Step, Verdict};
@@ -14,6 +15,8 @@ use api::{Phase, RabbitMQMigrationStatus};
 use jiff::Timestamp;
 use std::collections::HashMap;
 
+/// Who else writes selectors.
+const FOREIGN: &str = "argocd-controller";
 /// A slice of the sprint: progress is stored this often.
 const SLICE_MILLIS: Millis = 5000;
 /// Longest pause between passes: an event of a watch wakes the operator up before a longer one is over.
@@ -265,10 +268,13 @@ impl<B: Boundary> Body<B> {
         if leaving || self.foreign.left == 0 || !self.chance.one_in(self.foreign.one_in) {
             return;
         }
-        let pointed = |index: &usize| self.toy.selected(*index) == Some(heading.to);
+        let pointed = |index: &usize| {
+            let by = self.toy.managers.get(*index).map(String::as_str);
+            self.toy.selected(*index) == Some(heading.to) && matches!(by, Some(MANAGER | PERSON))
+        };
         if let Some(service) = (0..self.toy.services.len()).find(pointed) {
             self.foreign.left = self.foreign.left.saturating_sub(1);
-            self.toy.take(service, heading.from, "argocd-controller");
+            self.toy.take(service, heading.from, FOREIGN);
         }
     }
 

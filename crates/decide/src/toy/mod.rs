@@ -36,6 +36,9 @@ use crate::side::{Pair, Side};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
+/// The field manager of what people write.
+pub(crate) const PERSON: &str = "kubectl";
+
 /// Milliseconds since the world began.
 pub type Millis = i64;
 
@@ -80,6 +83,8 @@ pub struct Toy {
     pub services: Vec<Vec<(Millis, Option<Side>)>>,
     /// Who owns each Service's selector.
     pub managers: Vec<String>,
+    /// Other migrations of the namespace.
+    pub others: Vec<crate::world::OtherMigration>,
     /// The stored SwitchRecord.
     pub record: Option<crate::record::SwitchRecord>,
     /// What is true, whatever anybody sees.
@@ -124,6 +129,7 @@ impl Toy {
             clients: Vec::new(),
             services: vec![vec![(-60_000, Some(Side::Blue))]; settings.services.max(1)],
             managers: vec!["helm".to_owned(); settings.services.max(1)],
+            others: Vec::new(),
             record: None,
             truth: Truth::default(),
             process: Process { epoch: 1, ..Process::default() },
@@ -191,7 +197,7 @@ impl Toy {
         for (history, manager) in self.services.iter_mut().zip(&mut self.managers) {
             if history.last().is_none_or(|(_, leads)| *leads != Some(side)) {
                 history.push((self.now, Some(side)));
-                "kubectl".clone_into(manager);
+                PERSON.clone_into(manager);
             }
         }
     }

@@ -34,6 +34,7 @@ impl Toy {
                 *world.stateful_sets.of_mut(side) = Reading::Seen(self.stateful_set(plan, side));
             }
             Fact::Pods(side) => *world.pods.of_mut(side) = Reading::Seen(self.pods(plan, side)),
+            Fact::Others => world.others = Reading::Seen(self.others.clone()),
             Fact::Services => world.services = Reading::Seen(self.services(plan)),
             Fact::Entrances => world.entrances = Reading::Seen(self.entrances()),
             Fact::StorageClass => world.storage_class = Reading::Seen(Some(storage_class())),
@@ -83,6 +84,7 @@ impl Toy {
             Fact::Credentials(side) => *world.credentials.of_mut(side) = Reading::Failed(why()),
             Fact::StatefulSet(side) => *world.stateful_sets.of_mut(side) = Reading::Failed(why()),
             Fact::Pods(side) => *world.pods.of_mut(side) = Reading::Failed(why()),
+            Fact::Others => world.others = Reading::Failed(why()),
             Fact::Services => world.services = Reading::Failed(why()),
             Fact::Entrances => world.entrances = Reading::Failed(why()),
             Fact::StorageClass => world.storage_class = Reading::Failed(why()),

@@ -15,7 +15,9 @@ const ROUTE_MILLIS: Millis = 1000;
 const FOLLOW_MILLIS: Millis = 5000;
 
 /// Within which time a missing binding on green stops the pacing: the counter is read every second.
-const UNROUTABLE_MILLIS: Millis = 1500;
+const UNROUTABLE_MILLIS: Millis = 2000;
+/// The same where the alarm is on already: bindings are compared every three seconds then.
+const ALARMED_MILLIS: Millis = 4500;
 
 /// Judges one migration, pass by pass.
 pub struct Judge {
@@ -143,7 +145,7 @@ impl Judge {
                 self.may_leave(heading, *side, effect)?;
                 let dropping = toy.truth.dropping_since.filter(|_| *side == Side::Blue);
                 let millis = dropping.map_or(0, |at| pass.at - at.max(self.disturbed));
-                if millis > UNROUTABLE_MILLIS {
+                if millis > if toy.settings.replies { ALARMED_MILLIS } else { UNROUTABLE_MILLIS } {
                     return Err(format!("(k) clients moved while green drops messages since {millis} ms"));
                 }
                 Ok(())
@@ -209,7 +211,7 @@ impl Judge {
         Ok(())
     }
 
-    /// (j) One forced repair per heading, and one for each time that the operator lost its memory.
+    /// (j) One forced repair per heading, and two for each time that the operator lost its memory.
     fn repairs<B: Boundary>(&mut self, body: &Body<B>, pass: &Pass) -> Result<(), String> {
         let enters = match pass.step {
             Step::Go(Phase::Switching) => pass.phase.is_before_switch(),
@@ -230,7 +232,8 @@ impl Judge {
             self.repairs.0 += 1;
         }
         let repairs = self.repairs.0;
-        if repairs > 1 + body.forgotten - before {
+        // Who lost his memory begins the heading anew: its first write and its repair.
+        if repairs > 1 + 2 * (body.forgotten - before) {
             return Err(format!("(j) {repairs} forced repairs in {}", pass.phase));
         }
         Ok(())

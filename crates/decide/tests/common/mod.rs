@@ -49,14 +49,7 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
         } else {
             Faults::default()
         };
-        if let Some((_, millis)) =
-            scenario.silence.filter(|(after, _)| in_phase == (Phase::Switching, *after))
-        {
-            body.toy.silence(Side::Blue, 0, millis);
-        }
-        if scenario.unbind.is_some_and(|after| in_phase == (Phase::Switching, after)) {
-            body.toy.bind(Side::Green, false);
-        }
+        disturb(&mut body, scenario, in_phase);
         judge.before(&body);
         let pass = body.pass();
         note(&mut outcome.marks, &pass);
@@ -69,25 +62,7 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
             body.order(orders.remove(at).order);
             continue;
         }
-        match &pass.step {
-            Step::Wait(wait) if wait.reason == Reason::AwaitingApproval => body.order(Order::Approve),
-            // Nobody pauses for ever.
-            Step::Wait(wait) if wait.reason == Reason::Paused && healthy > 5 => body.order(Order::Resume),
-            // After some seconds a person sees to it.
-            Step::Stop(wait) if wait.reason == Reason::RoutingContested => {
-                contested += 1;
-                if contested % 4 == 0 {
-                    settle(&mut body, pass.phase, scenario.yields);
-                }
-            }
-            Step::Stop(wait) if wait.reason == Reason::BindingMissing => {
-                contested += 1;
-                if contested % 4 == 0 {
-                    body.toy.bind(Side::Green, true);
-                }
-            }
-            Step::Do(_) | Step::Go(_) | Step::Wait(_) | Step::Stop(_) => {}
-        }
+        attend(&mut body, &pass, healthy, &mut contested, scenario.yields);
         outcome.passes = body.passes;
         if let Some(end) = ended(&body, &pass) {
             // What a person ordered for a later pass of this phase he may order yet.
@@ -107,6 +82,35 @@ pub fn migrate<B: Boundary>(scenario: &Scenario, boundary: B) -> Result<Outcome,
                 pass.step, pass.phase
             ));
         }
+    }
+}
+
+/// What happens at a set pass of a phase.
+fn disturb<B: Boundary>(body: &mut Body<B>, scenario: &Scenario, in_phase: (Phase, u64)) {
+    if let Some((_, millis)) = scenario.silence.filter(|(after, _)| in_phase == (Phase::Switching, *after)) {
+        body.toy.silence(Side::Blue, 0, millis);
+    }
+    if scenario.unbind.is_some_and(|after| in_phase == (Phase::Switching, after)) {
+        body.toy.bind(Side::Green, false);
+    }
+}
+
+/// What a person does who reads the status: at once, or after some passes that say the same.
+fn attend<B: Boundary>(body: &mut Body<B>, pass: &Pass, healthy: u64, stops: &mut u64, yields: bool) {
+    let (Step::Wait(wait) | Step::Stop(wait)) = &pass.step else { return };
+    match wait.reason {
+        Reason::AwaitingApproval => body.order(Order::Approve),
+        // Nobody pauses for ever.
+        Reason::Paused if healthy > 5 => body.order(Order::Resume),
+        Reason::RoutingContested | Reason::BindingMissing => {
+            *stops += 1;
+            if stops.is_multiple_of(4) && wait.reason == Reason::BindingMissing {
+                body.toy.bind(Side::Green, true);
+            } else if stops.is_multiple_of(4) {
+                settle(body, pass.phase, yields);
+            }
+        }
+        _ => {}
     }
 }
 

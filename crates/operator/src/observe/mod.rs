@@ -32,6 +32,7 @@ async fn observe_one(scene: &Scene<'_>, memory: &mut Memory, fact: Fact) {
             *memory.world.stateful_sets.of_mut(side) = kubernetes::stateful_set(scene, side).await;
         }
         Fact::Pods(side) => *memory.world.pods.of_mut(side) = kubernetes::pods(scene, memory, side).await,
+        Fact::Others => memory.world.others = kubernetes::others(scene).await,
         Fact::Services => memory.world.services = kubernetes::services(scene).await,
         Fact::Entrances => memory.world.entrances = kubernetes::entrances(scene).await,
         Fact::StorageClass => memory.world.storage_class = kubernetes::storage_class(scene).await,

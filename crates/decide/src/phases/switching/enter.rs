@@ -93,6 +93,7 @@ fn take(context: &Context<'_>, old: Option<&SwitchRecord>, heading: Heading) -> 
     let services = need(&context.world.services, "Services")?;
     let connections = need(context.world.connections.of(heading.from), "connections")?;
     let queues = need(context.world.queues.of(heading.from), "queues")?;
+    let members = need(context.world.stateful_sets.of(heading.from), "StatefulSet")?.replicas;
     let unknown = |list: &Vec<ConnectionView>| list.iter().any(|c| c.role == Role::Unknown);
     let waited = context.world.history.connections.of(heading.from).held_millis(unknown);
     if waited.is_some_and(|millis| millis < STATISTICS_MILLIS)
@@ -113,7 +114,7 @@ fn take(context: &Context<'_>, old: Option<&SwitchRecord>, heading: Heading) -> 
         unroutable_before: context.world.traffic.of(heading.to).seen().map(|t| t.unroutable),
         manual_exit: Vec::new(),
     };
-    record.manual_exit = manual_exit::commands(context.plan, &record);
+    record.manual_exit = manual_exit::commands(context.plan, &record, members);
     Ok(record)
 }
 

@@ -1,6 +1,6 @@
 //! What all of green's objects are made from: the checked template with names, labels and ports.
 
-use super::ports::{Ports, ports};
+use super::ports::Ports;
 use crate::act::kubernetes::MANAGER;
 use crate::error::ActError;
 use ::api::spec::GreenTemplate;
@@ -54,7 +54,7 @@ impl<'a> Blueprint<'a> {
             headless: &plan.green.service_name,
             secret: &plan.green.credentials_secret.name,
             digest: plan.template_digest().ok_or_else(|| missing("spec.green.template"))?,
-            ports: ports(targets, blue_ports)?,
+            ports: Ports::new(targets, blue_ports)?,
             template,
             pod_labels,
         })

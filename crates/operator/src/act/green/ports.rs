@@ -1,118 +1,28 @@
-//! The ports that green's broker declares: every name that a moved Service uses as its target, and the usual
-//! ones.
+//! The ports that green's broker declares, as its container's list.
 
 use crate::error::ActError;
+pub(super) use decide::ports::{AMQP, DISTRIBUTION, EPMD, MANAGEMENT};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// Port numbers with the names that charts and people give them; the first name is ours.
-const KNOWN: [(i32, &[&str]); 15] = [
-    (5672, &["amqp"]),
-    (5671, &["amqps", "amqp-tls", "amqp-ssl"]),
-    (15672, &["http", "http-stats", "stats", "management", "manager"]),
-    (15671, &["https", "management-tls"]),
-    (15692, &["prometheus", "metrics"]),
-    (15691, &["prometheus-tls", "metrics-tls"]),
-    (4369, &["epmd"]),
-    (25672, &["dist", "clustering"]),
-    (1883, &["mqtt"]),
-    (8883, &["mqtts"]),
-    (61613, &["stomp"]),
-    (61614, &["stomps"]),
-    (5552, &["stream"]),
-    (15675, &["web-mqtt"]),
-    (15674, &["web-stomp"]),
-];
-/// What is declared in any case.
-const ALWAYS: [i32; 5] = [AMQP, MANAGEMENT, 15692, EPMD, DISTRIBUTION];
-/// AMQP.
-pub(super) const AMQP: i32 = 5672;
-/// The management API.
-pub(super) const MANAGEMENT: i32 = 15672;
-/// Erlang's port mapper.
-pub(super) const EPMD: i32 = 4369;
-/// Erlang's distribution: what rabbit nodes say to each other.
-pub(super) const DISTRIBUTION: i32 = 25672;
 
 /// Declared ports: number and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ports(BTreeMap<i32, String>);
 
 impl Ports {
+    /// Ports for the target ports `wanted`. A name that only blue knows gets blue's number.
+    pub fn new<'a>(
+        wanted: impl Iterator<Item = &'a String>,
+        blue: &BTreeMap<String, i32>,
+    ) -> Result<Self, ActError> {
+        decide::ports::declared(wanted, blue).map(Self).map_err(|what| ActError::Missing { what })
+    }
+
     /// The container's list of ports.
     pub fn declared(&self) -> Value {
         self.0
             .iter()
             .map(|(port, name)| json!({ "name": name, "containerPort": port, "protocol": "TCP" }))
             .collect()
-    }
-}
-
-/// Ports for the target ports `wanted`. A name that only blue knows gets blue's number.
-pub(super) fn ports<'a>(
-    wanted: impl Iterator<Item = &'a String>,
-    blue: &BTreeMap<String, i32>,
-) -> Result<Ports, ActError> {
-    let mut ports = BTreeMap::new();
-    // A number as target needs no name.
-    for name in wanted.filter(|target| target.parse::<u16>().is_err()) {
-        let number = known(name).or_else(|| blue.get(name).copied());
-        let number = number.ok_or_else(|| missing(format!("a number for target port {name}")))?;
-        // Server-side apply keys a container's ports by number: it can have one name only.
-        match ports.insert(number, name.clone()) {
-            Some(other) if other != *name => {
-                return Err(missing(format!("one name for port {number}: Services use {other} and {name}")));
-            }
-            Some(_) | None => {}
-        }
-    }
-    for number in ALWAYS {
-        if !ports.contains_key(&number) {
-            let usual = usual_name(number);
-            let taken = ports.values().any(|name| *name == usual);
-            ports.insert(number, if taken { format!("{usual}-{number}") } else { usual.to_owned() });
-        }
-    }
-    Ok(Ports(ports))
-}
-
-fn known(name: &str) -> Option<i32> {
-    KNOWN.iter().find_map(|(number, names)| names.contains(&name).then_some(*number))
-}
-
-fn usual_name(number: i32) -> &'static str {
-    let names = KNOWN.iter().find_map(|(known, names)| (*known == number).then_some(*names));
-    names.and_then(<[_]>::first).copied().unwrap_or("port")
-}
-
-fn missing(what: String) -> ActError {
-    ActError::Missing { what }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(wanted: &[&str], blue: &[(&str, i32)]) -> Result<Vec<String>, String> {
-        let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
-        let blue = blue.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        let ports = ports(wanted.iter(), &blue).map_err(|error| error.to_string())?;
-        Ok(ports.0.into_iter().map(|(number, name)| format!("{name} {number}")).collect())
-    }
-
-    #[test]
-    fn names_come_from_services_then_from_custom() {
-        let usual = ["epmd 4369", "amqp 5672", "http 15672", "prometheus 15692", "dist 25672"];
-        assert_eq!(of(&[], &[]).unwrap(), usual);
-        let charted = ["epmd 4369", "amqp 5672", "stats 15672", "metrics 15692", "dist 25672"];
-        assert_eq!(of(&["amqp", "stats", "metrics", "15672"], &[]).unwrap(), charted);
-        assert!(of(&["special"], &[("special", 7777)]).unwrap().contains(&"special 7777".to_owned()));
-    }
-
-    #[test]
-    fn what_cannot_be_is_named() {
-        assert_eq!(of(&["special"], &[]).unwrap_err(), "a number for target port special is missing");
-        let two = "one name for port 15672: Services use stats and http is missing";
-        assert_eq!(of(&["stats", "http"], &[]).unwrap_err(), two);
     }
 }

@@ -2,6 +2,7 @@
 
 mod credentials;
 mod data_volume;
+mod others;
 mod permissions;
 mod pods;
 mod probe_commands;
@@ -13,6 +14,7 @@ mod storage;
 mod volumes;
 
 pub use credentials::credentials;
+pub use others::others;
 pub use permissions::{needs_of_any_plan, permissions};
 pub use pods::pods;
 pub use record::record;

@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(seen.stateful_sets, ["rabbitmq", "orders-green"].map(str::to_owned).into());
         assert_eq!(seen.services, ["rabbitmq", "extra"].map(str::to_owned).into());
         assert_eq!((seen.phase, seen.waits_for.as_deref()), (::api::Phase::RolledBack, Some("Aborted")));
-        assert_eq!(seen.created.map(|at| at.as_second()), Some(1_767_225_600));
+        assert_eq!(seen.created.map(jiff::Timestamp::as_second), Some(1_767_225_600));
         object["spec"]["green"] = json!({ "existing": broker("rabbitmq-four") });
         object["status"] = json!(null);
         let seen = view(&serde_json::from_value(object).unwrap());

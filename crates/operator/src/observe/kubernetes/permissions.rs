@@ -30,6 +30,7 @@ const fn cluster(group: &'static str, resource: &'static str, verbs: &'static [&
 
 /// What every migration needs.
 const ALWAYS: &[Need] = &[
+    need(::api::GROUP, "rabbitmqmigrations", &["list"]),
     need("", "services", &["get", "list", "patch"]),
     need("", "pods", &["list"]),
     need("", "secrets", &["get", "create", "update", "delete"]),
