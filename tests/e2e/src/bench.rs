@@ -211,6 +211,7 @@ fn manifest(name: &str, from: &str, to: &str) -> Value {
         "blue": broker(from),
         "green": {"existing": broker(to)},
         "services": [{"name": "rabbitmq"}],
+        "leaveServices": [from],
         "cutover": {"approval": "Automatic", "timeoutSeconds": 120},
     });
     let mut gate = quick_gate();
