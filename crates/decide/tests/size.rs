@@ -52,7 +52,7 @@ fn world(plan: &Plan) -> World {
     toy.advance(20_000);
     let mut world = World::default();
     let mut facts = vec![Fact::Services, Fact::StorageClass, Fact::Nodes, Fact::Volumes, Fact::Routes];
-    facts.extend([Fact::Ledger, Fact::Probe, Fact::Rehearsal]);
+    facts.extend([Fact::Ledger, Fact::Probe, Fact::Rehearsal, Fact::Others]);
     for side in Side::BOTH {
         facts.extend([
             Fact::Credentials(side),
@@ -101,7 +101,7 @@ fn crowd(world: &mut World, plan: &Plan) {
         services: plan.services.iter().map(|service| original(service)).collect(),
         ..SwitchRecord::default()
     };
-    record.manual_exit = decide::manual_exit::commands(plan, &record);
+    record.manual_exit = decide::manual_exit::commands(plan, &record, 3);
     world.record = Reading::Seen(Some(record));
     world.definitions = Reading::Seen(decide::world::DefinitionsView {
         counts: name("counts", 1).repeat(50),
