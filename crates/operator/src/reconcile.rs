@@ -78,7 +78,7 @@ impl PassError {
 
 /// One pass. Where a write of it was refused the Lease is looked at: another may lead.
 pub async fn reconcile(cached: Arc<RabbitMQMigration>, shared: Arc<Shared>) -> Result<Action, PassError> {
-    let outcome = pass(&cached, &shared).await;
+    let outcome = Box::pin(pass(&cached, &shared)).await;
     if outcome.as_ref().is_err_and(PassError::is_conflict) {
         let body = &shared.body;
         body.epoch.confirm(body.client.clone(), &body.settings).await;
