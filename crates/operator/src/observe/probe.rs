@@ -4,8 +4,10 @@ mod notebook;
 mod windows;
 
 use crate::body::{Memory, Scene};
+use ::api::RabbitMQMigrationStatus;
 use decide::gate::{Evidence, PairedWindow, Settings};
 use decide::gate_plan::{gate_settings, rules};
+use decide::plan::Plan;
 use decide::side::{Pair, Side};
 use decide::world::{LedgerView, ProbeView, Reading};
 use probe::{Handle, LoadTest, State};
@@ -109,7 +111,7 @@ pub async fn probe(scene: &Scene<'_>, memory: &mut Memory) -> Reading<ProbeView>
             view.state = state_of(run, strain.as_deref());
         }
     }
-    if state.stored.as_ref().is_none_or(|(at, _)| at.elapsed() >= STORE) && scene.body.epoch.is_held() {
+    if state.is_to_be_stored(&key) && scene.body.epoch.is_held() {
         notebook::store(scene, state, &key).await;
     }
     Reading::Seen(view)
@@ -131,10 +133,16 @@ pub fn addresses(memory: &Memory) -> Pair<Vec<String>> {
     Pair { blue: of(Side::Blue), green: of(Side::Green) }
 }
 
-/// What evidence depends on: another gate or another green begins anew.
+/// What evidence depends on: another gate, another green or another attempt begins anew.
 pub fn evidence_key(scene: &Scene<'_>) -> String {
-    let plan = scene.plan;
-    let parts = serde_json::json!({ "gate": plan.gate, "blue": plan.blue, "green": plan.green });
+    key_of(scene.plan, scene.status)
+}
+
+fn key_of(plan: &Plan, status: &RabbitMQMigrationStatus) -> String {
+    let retry = status.handled_commands.iter().rfind(|handled| handled.annotation == ::api::RETRY);
+    let retry = retry.map(|handled| &handled.value);
+    let parts =
+        serde_json::json!({ "gate": plan.gate, "blue": plan.blue, "green": plan.green, "retry": retry });
     decide::plan::digest(&[&parts.to_string(), &plan.template_digest().unwrap_or_default()])
 }
 
@@ -172,6 +180,15 @@ impl ProbeState {
         self.newest = None;
         self.key = Some(key.to_owned());
         self.stopped = false;
+    }
+
+    /// Whether there is something new for the next process. What was given up is not kept: it was judged, and
+    /// the next attempt must not begin with it.
+    fn is_to_be_stored(&self, key: &str) -> bool {
+        let newest = self.evidence.newest;
+        let is_due =
+            self.stored.as_ref().is_none_or(|(at, stored)| at.elapsed() >= STORE && *stored != newest);
+        is_due && newest.is_some() && !self.stopped && self.key.as_deref() == Some(key)
     }
 
     /// Whether other migrations have all places.
@@ -227,5 +244,42 @@ impl ProbeState {
             latencies: Side::BOTH.into_iter().filter_map(merged).collect(),
             load_test: self.load_test.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::act::green::example_plan;
+    use ::api::status::HandledCommand;
+
+    #[test]
+    fn another_attempt_begins_with_no_evidence() {
+        let plan = example_plan();
+        let status = |retries: &[&str]| {
+            let handled = |value: &&str| HandledCommand {
+                annotation: ::api::RETRY.to_owned(),
+                value: (*value).to_owned(),
+                at: None,
+            };
+            RabbitMQMigrationStatus {
+                handled_commands: retries.iter().map(handled).collect(),
+                ..RabbitMQMigrationStatus::default()
+            }
+        };
+        assert_eq!(key_of(&plan, &status(&[])), key_of(&plan, &status(&[])));
+        assert_ne!(key_of(&plan, &status(&[])), key_of(&plan, &status(&["1"])));
+        assert_ne!(key_of(&plan, &status(&["1"])), key_of(&plan, &status(&["1", "2"])));
+    }
+
+    #[test]
+    fn what_was_given_up_is_not_stored_again() {
+        let mut state = ProbeState { key: Some("k".to_owned()), ..ProbeState::default() };
+        assert!(!state.is_to_be_stored("k"), "there is nothing yet");
+        state.evidence.newest = Some(3);
+        assert!(state.is_to_be_stored("k"));
+        assert!(!state.is_to_be_stored("another"));
+        state.stopped = true;
+        assert!(!state.is_to_be_stored("k"));
     }
 }

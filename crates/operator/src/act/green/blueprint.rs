@@ -106,7 +106,7 @@ fn labels(uid: &str, broker: &str) -> BTreeMap<String, String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use ::api::RabbitMQMigration;
 

@@ -17,6 +17,8 @@ mod secrets;
 mod services;
 mod stateful_set;
 
+#[cfg(test)]
+pub use blueprint::tests::plan as example_plan;
 pub use remove::remove;
 
 use crate::body::{Memory, Scene};

@@ -33,17 +33,12 @@ pub async fn load(scene: &Scene<'_>, state: &mut ProbeState, key: &str) {
     state.stored = Some((Instant::now(), state.evidence.newest));
 }
 
-/// Stores the evidence if it grew. A failure is tried again next time: nothing depends on it now.
+/// Stores the evidence. A failure is tried again next time: nothing depends on it now.
 pub async fn store(scene: &Scene<'_>, state: &mut ProbeState, key: &str) {
-    let newest = state.evidence.newest;
-    let unchanged = state.stored.as_ref().is_some_and(|(_, stored)| *stored == newest);
-    if unchanged || newest.is_none() || state.key.as_deref() != Some(key) {
-        return;
-    }
     let Ok(text) = serde_json::to_string(&state.evidence) else { return };
     let data = BTreeMap::from([(EVIDENCE.to_owned(), text), (KEY.to_owned(), key.to_owned())]);
     match put(scene, data).await {
-        Ok(()) => state.stored = Some((Instant::now(), newest)),
+        Ok(()) => state.stored = Some((Instant::now(), state.evidence.newest)),
         Err(error) => tracing::warn!(%error, "evidence cannot be stored"),
     }
 }
