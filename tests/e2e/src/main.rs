@@ -33,12 +33,8 @@ enum Command {
         #[arg(default_value_t = 10)]
         runs: usize,
     },
-    /// The scenarios whose name contains the filter; all without one
-    Test {
-        /// Part of a name
-        #[arg(default_value = "")]
-        filter: String,
-    },
+    /// The end-to-end scenarios, or some of them
+    Test(e2e::suite::Choice),
 }
 
 fn main() -> ExitCode {
@@ -87,7 +83,7 @@ fn run(arguments: Arguments, place: Place) -> Result<()> {
             Command::DemoWhy => e2e::why::run(&cluster, &root).await,
             Command::BenchSwitch { runs } => e2e::bench::run(&cluster, &root, runs).await,
             Command::DemoClean => e2e::demo::clean(&cluster).await,
-            Command::Test { filter } => e2e::suite::run(&cluster, &root, &filter).await,
+            Command::Test(choice) => e2e::suite::run(&cluster, &root, &choice).await,
         }
     })
 }

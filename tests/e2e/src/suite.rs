@@ -2,15 +2,46 @@
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result, chain};
-use crate::scenarios;
+use crate::scenarios::{self, Scenario};
 use std::path::Path;
 use std::time::Instant;
 
-/// Runs every scenario whose name contains `filter`; `Ok` where none failed.
-pub async fn run(cluster: &Cluster, root: &Path, filter: &str) -> Result<()> {
+/// Which scenarios to run.
+#[derive(Debug, Default, clap::Args)]
+pub struct Choice {
+    /// Parts of names; all scenarios without one
+    only: Vec<String>,
+    /// Names to leave out
+    #[arg(long)]
+    skip: Vec<String>,
+}
+
+impl Choice {
+    fn has(&self, name: &str) -> bool {
+        let wanted = self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()));
+        wanted && !self.skip.iter().any(|skipped| skipped == name)
+    }
+
+    /// A misspelt name must not make a suite that tests less.
+    fn check(&self) -> Result<()> {
+        let names = scenarios::ALL.map(|scenario| scenario.name);
+        let missing = |part: &&String| !names.iter().any(|name| name.contains(part.as_str()));
+        match self.only.iter().chain(&self.skip).find(missing) {
+            None => Ok(()),
+            Some(part) => {
+                Err(Error::Expected(format!("a scenario named \"{part}\"; there are {}", names.join(", "))))
+            }
+        }
+    }
+}
+
+/// Runs the chosen scenarios; `Ok` where none failed.
+pub async fn run(cluster: &Cluster, root: &Path, choice: &Choice) -> Result<()> {
+    choice.check()?;
     let mut failed = Vec::new();
     let mut passed = 0;
-    for scenario in scenarios::ALL.iter().filter(|s| s.name.contains(filter)) {
+    let chosen = |scenario: &&Scenario| choice.has(scenario.name);
+    for scenario in scenarios::ALL.iter().filter(chosen) {
         println!("\n== {}: {}", scenario.name, scenario.promise);
         let begun = Instant::now();
         let outcome = (scenario.run)(cluster.clone(), root.to_path_buf()).await;
@@ -64,4 +95,30 @@ async fn keep_evidence(cluster: &Cluster, root: &Path, name: &str) {
         }
     }
     println!("   evidence: {}", directory.display());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Choice;
+
+    fn choice(only: &[&str], skip: &[&str]) -> Choice {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Choice { only: owned(only), skip: owned(skip) }
+    }
+
+    #[test]
+    fn scenarios_are_chosen_by_parts_and_left_out_by_name() {
+        assert!(choice(&[], &[]).has("kills"));
+        assert!(choice(&["bad", "why"], &[]).has("bad-input"));
+        assert!(!choice(&["bad", "why"], &[]).has("kills"));
+        assert!(!choice(&[], &["kills"]).has("kills"));
+        assert!(choice(&[], &["kill"]).has("kills"));
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_an_error() {
+        assert!(choice(&["bad"], &["why"]).check().is_ok());
+        let error = choice(&["bed"], &[]).check().map_err(|error| error.to_string());
+        assert!(error.is_err_and(|said| said.contains("bed") && said.contains("bad-input")));
+    }
 }

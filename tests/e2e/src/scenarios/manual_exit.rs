@@ -17,6 +17,8 @@ const SECONDS: u64 = 30;
 /// How long the fence is waited for, and how often it is looked at: the middle of a switch is short.
 const FENCE: Duration = Duration::from_mins(1);
 const LOOK: Duration = Duration::from_millis(20);
+/// Over how long a rate is taken.
+const MEASURED: Duration = Duration::from_secs(3);
 
 /// Waits for the fence, ends every operator, leaves by hand. The migration must be about to switch.
 pub async fn run(cluster: &Cluster, root: &Path, migration: &Migration, show: &mut Show) -> Result<()> {
@@ -78,10 +80,15 @@ async fn served_by_green(cluster: &Cluster) -> Result<()> {
             Ok(if !stats.is_empty() && elsewhere.is_empty() { Ok(()) } else { Err(elsewhere.join(", ")) })
         })
         .await?;
-    let before = shop::confirmed(cluster).await?;
-    let begun = Instant::now();
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let count = shop::confirmed(cluster).await? - before;
-    let rate = count * 1000 / u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    expect(rate * 10 >= shop::RATE * 8, format!("about {} msg/s on green, got {rate}", shop::RATE))
+    cluster
+        .wait("the shop's rate on green", SECONDS, || async {
+            let before = shop::confirmed(cluster).await?;
+            let begun = Instant::now();
+            tokio::time::sleep(MEASURED).await;
+            let count = shop::confirmed(cluster).await? - before;
+            let rate = count * 1000 / u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let enough = rate * 10 >= shop::RATE * 8;
+            Ok(if enough { Ok(()) } else { Err(format!("{rate} of {} msg/s", shop::RATE)) })
+        })
+        .await
 }
