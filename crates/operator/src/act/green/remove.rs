@@ -31,6 +31,8 @@ pub async fn remove(scene: &Scene<'_>) -> Result<(), ActError> {
     if !is_ours::<StatefulSet>(scene, name).await? {
         return Ok(());
     }
+    // Pods that stop already keep the short grace that we give them; the StatefulSet's own would be the long one.
+    stop_pods(scene, name).await?;
     scale_to_zero(scene, name).await?;
     stop_pods(scene, name).await?;
     delete_ours::<Service>(scene, &format!("{name}-preview")).await?;
