@@ -61,8 +61,9 @@ fn print_crd() -> ExitCode {
 }
 
 fn start_logs(settings: &Settings) {
+    // kube's client logs whole bodies that it cannot parse: a Secret may be one.
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,lapin=off"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,lapin=off,kube_client::client=error"));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.log_format {
         LogFormat::Json => logs.json().init(),

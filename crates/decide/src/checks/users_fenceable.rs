@@ -26,11 +26,14 @@ fn run(_: &Plan, world: &World) -> Vec<Finding> {
         (Reading::Seen(users), Reading::Seen(connections)) => {
             findings.extend(unfenceable(users, connections));
         }
-        (users, connections) => findings.push(Finding::unknown(format!(
-            "users and connections of blue: {}{}",
-            users.why_not(),
-            connections.why_not()
-        ))),
+        (users, connections) => {
+            if users.seen().is_none() {
+                findings.push(Finding::unknown(format!("users of blue: {}", users.why_not())));
+            }
+            if connections.seen().is_none() {
+                findings.push(Finding::unknown(format!("connections of blue: {}", connections.why_not())));
+            }
+        }
     }
     findings
 }

@@ -18,8 +18,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub use notebook::forget;
 
-/// How often the evidence is stored: what a restart costs.
+/// How often the evidence is stored: what a restart costs. Where windows are short, after so many.
 const STORE: Duration = Duration::from_secs(30);
+const STORE_WINDOWS: u32 = 6;
 
 /// The probe of one migration: what runs, what it found, and whether it may.
 #[derive(Default)]
@@ -111,7 +112,8 @@ pub async fn probe(scene: &Scene<'_>, memory: &mut Memory) -> Reading<ProbeView>
             view.state = state_of(run, strain.as_deref());
         }
     }
-    if state.is_to_be_stored(&key) && scene.body.epoch.is_held() {
+    let pause = Duration::from_secs(settings.seconds(STORE_WINDOWS)).min(STORE);
+    if state.is_to_be_stored(&key, pause) && scene.body.epoch.is_held() {
         notebook::store(scene, state, &key).await;
     }
     Reading::Seen(view)
@@ -184,10 +186,10 @@ impl ProbeState {
 
     /// Whether there is something new for the next process. What was given up is not kept: it was judged, and
     /// the next attempt must not begin with it.
-    fn is_to_be_stored(&self, key: &str) -> bool {
+    fn is_to_be_stored(&self, key: &str, pause: Duration) -> bool {
         let newest = self.evidence.newest;
         let is_due =
-            self.stored.as_ref().is_none_or(|(at, stored)| at.elapsed() >= STORE && *stored != newest);
+            self.stored.as_ref().is_none_or(|(at, stored)| at.elapsed() >= pause && *stored != newest);
         is_due && newest.is_some() && !self.stopped && self.key.as_deref() == Some(key)
     }
 
@@ -275,11 +277,17 @@ mod tests {
     #[test]
     fn what_was_given_up_is_not_stored_again() {
         let mut state = ProbeState { key: Some("k".to_owned()), ..ProbeState::default() };
-        assert!(!state.is_to_be_stored("k"), "there is nothing yet");
+        assert!(!state.is_to_be_stored("k", STORE), "there is nothing yet");
         state.evidence.newest = Some(3);
-        assert!(state.is_to_be_stored("k"));
-        assert!(!state.is_to_be_stored("another"));
+        assert!(state.is_to_be_stored("k", STORE));
+        assert!(!state.is_to_be_stored("another", STORE));
+        state.stored = Some((Instant::now(), Some(2)));
+        assert!(!state.is_to_be_stored("k", STORE), "it was just stored");
+        assert!(state.is_to_be_stored("k", Duration::ZERO));
+        state.stored = Some((Instant::now(), Some(3)));
+        assert!(!state.is_to_be_stored("k", Duration::ZERO), "nothing is new");
+        state.stored = None;
         state.stopped = true;
-        assert!(!state.is_to_be_stored("k"));
+        assert!(!state.is_to_be_stored("k", STORE));
     }
 }
