@@ -6,7 +6,6 @@ use api::bounds::STATUS_BYTES;
 use api::spec::{Enforcement, Metric, Objective, Percentile, Waiver};
 use api::{Phase, RabbitMQMigrationStatus};
 use decide::effect::QueueRef;
-use decide::fact::Fact;
 use decide::placement::{NodeView, Requirement, Term};
 use decide::plan::Plan;
 use decide::record::{OriginalLimit, OriginalService, SwitchRecord};
@@ -51,23 +50,7 @@ fn world(plan: &Plan) -> World {
     let mut toy = Toy::new(Settings { services: 7, alarm: true, ..Settings::default() });
     toy.advance(20_000);
     let mut world = World::default();
-    let mut facts = vec![Fact::Services, Fact::StorageClass, Fact::Nodes, Fact::Volumes, Fact::Routes];
-    facts.extend([Fact::Ledger, Fact::Probe, Fact::Rehearsal, Fact::Others]);
-    for side in Side::BOTH {
-        facts.extend([
-            Fact::Credentials(side),
-            Fact::StatefulSet(side),
-            Fact::Pods(side),
-            Fact::Broker(side),
-        ]);
-        facts.extend([
-            Fact::Epoch(side),
-            Fact::Connections(side),
-            Fact::Traffic(side),
-            Fact::Leftovers(side),
-        ]);
-    }
-    for fact in facts {
+    for fact in decide::toy::every_fact() {
         toy.observe(plan, fact, false, &mut world);
     }
     crowd(&mut world, plan);

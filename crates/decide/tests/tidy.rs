@@ -4,8 +4,6 @@
 
 use api::Phase;
 use decide::checks::{self, Severity};
-use decide::fact::Fact;
-use decide::side::Side;
 use decide::toy::{Settings, Toy};
 use decide::world::{QueueTotals, Reading, World};
 use std::collections::BTreeSet;
@@ -128,19 +126,8 @@ fn troubled_worlds() -> Vec<World> {
     let plan = decide::toy::plan(&Settings::default()).unwrap();
     let mut toy = Toy::new(Settings { alarm: true, missing_service: true, ..Settings::default() });
     toy.advance(20_000);
-    let mut facts = vec![Fact::Permissions, Fact::Services, Fact::Entrances, Fact::Nodes, Fact::StorageClass];
-    facts.push(Fact::Rehearsal);
-    for side in Side::BOTH {
-        facts.extend([
-            Fact::Credentials(side),
-            Fact::StatefulSet(side),
-            Fact::Pods(side),
-            Fact::Broker(side),
-        ]);
-        facts.extend([Fact::Users(side), Fact::Connections(side), Fact::Queues(side)]);
-    }
     let (mut blind, mut seen) = (World::default(), World::default());
-    for fact in facts {
+    for fact in decide::toy::every_fact() {
         toy.blind(fact, "no answer in time", &mut blind);
         toy.observe(&plan, fact, false, &mut seen);
     }

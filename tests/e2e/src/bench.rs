@@ -6,7 +6,6 @@ use crate::demo;
 use crate::error::{Error, Result, expect};
 use crate::ledger::check;
 use crate::migration::{self, Migration};
-use crate::operator;
 use crate::scenarios::quick_gate;
 use crate::shop::{self, manifests};
 use crate::show::Show;
@@ -140,10 +139,8 @@ fn row(name: &str, mut values: Vec<u64>) {
 }
 
 async fn install(cluster: &Cluster, root: &Path) -> Result<()> {
-    operator::install(cluster, root).await?;
-    demo::clean(cluster).await?;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    cluster.apply(&namespace.to_string()).await?;
+    demo::begin(cluster, root).await?;
+    cluster.make_namespace().await?;
     for name in NAMES {
         let manifest = CLUSTER.replace("@NAME@", name).replace("@VERSION@", VERSION).replace(EMPTY_DIR, "");
         cluster.apply(&format!("{manifest}{CLAIMS}")).await?;

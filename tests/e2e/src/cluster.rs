@@ -52,6 +52,13 @@ impl Cluster {
         self.kubectl_with(arguments, "").await
     }
 
+    /// Makes the namespace in which everything happens.
+    pub async fn make_namespace(&self) -> Result<()> {
+        let namespace =
+            serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        self.apply(&namespace.to_string()).await
+    }
+
     /// Applies a manifest.
     pub async fn apply(&self, manifest: &str) -> Result<()> {
         self.kubectl_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], manifest)

@@ -13,11 +13,16 @@ use std::path::Path;
 /// The name of green in the demo.
 pub const GREEN: &str = "orders-green";
 
+/// From whatever an earlier run left to an operator that has nothing to do. First the operator: without one a
+/// migration that an earlier run left would never go.
+pub async fn begin(cluster: &Cluster, root: &Path) -> Result<()> {
+    operator::install(cluster, root).await?;
+    clean(cluster).await
+}
+
 /// From whatever an earlier run left to a blue under load, with an operator that has nothing to do yet.
 pub async fn begin_under_load(cluster: &Cluster, root: &Path) -> Result<()> {
-    // First the operator: without one a migration that an earlier run left would never go.
-    operator::install(cluster, root).await?;
-    clean(cluster).await?;
+    begin(cluster, root).await?;
     shop::install_blue(cluster).await?;
     shop::open(cluster).await
 }

@@ -5,7 +5,6 @@ use crate::cluster::{Cluster, NAMESPACE, is_ready};
 use crate::demo;
 use crate::error::{Error, Result, expect};
 use crate::migration::Migration;
-use crate::operator;
 use crate::shop;
 use crate::show::Show;
 use k8s_openapi::api::core::v1::Pod;
@@ -45,10 +44,8 @@ struct Member {
 pub async fn run(cluster: &Cluster, root: &Path) -> Result<()> {
     let show = Show::default();
     show.say("cleaning up, installing the operator and two clusters of three members on emptyDir");
-    operator::install(cluster, root).await?;
-    demo::clean(cluster).await?;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    cluster.apply(&namespace.to_string()).await?;
+    demo::begin(cluster, root).await?;
+    cluster.make_namespace().await?;
     let both = [OLD, NEW];
     for specimen in both {
         let manifest = EPHEMERAL.replace("@NAME@", specimen.name).replace("@VERSION@", specimen.version);

@@ -28,6 +28,7 @@ pub use body::{Body, Boundary, Faults, Foreign, Honest, Order, Pass};
 pub use broker::{Broker, QUEUES, Queue, queue_ref};
 pub use chance::Chance;
 pub use clients::{Client, Kind};
+pub use observe::every_fact;
 pub use plan::plan;
 pub use settings::{GateMood, Settings};
 pub use truth::{Closing, Message, Refusal, Taken, Truth};

@@ -150,14 +150,7 @@ async fn a_status_that_a_person_came_between_ends_no_leadership() {
     put_migration(&server, &spec(), None);
     let leader = Leader::new(&server, "a", Timing::default()).await;
     leader.claim(&server).await;
-    leader.gate.hold(|call| call.is_on("update", "rabbitmqmigrations/status"));
-    let pass = leader.pass(&server);
-    let meddle = async {
-        leader.gate.holds("update rabbitmqmigrations/status").await;
-        server.change(MIGRATIONS, NAMESPACE, NAME, |migration| migration["spec"]["paused"] = true.into());
-        leader.gate.open();
-    };
-    let (outcome, ()) = futures::future::join(pass, meddle).await;
+    let outcome = leader.pass_interrupted(&server).await;
     assert!(outcome.unwrap_err().is_conflict());
     assert!(leader.epoch.is_held());
 }

@@ -113,6 +113,19 @@ impl Leader {
         reconcile(Arc::new(cached), self.shared.clone()).await.map(|_| ())
     }
 
+    /// One pass during which a person changes the spec, just before the status is written. What was asked of
+    /// the server until then is forgotten.
+    pub async fn pass_interrupted(&self, server: &Server) -> Result<(), PassError> {
+        self.gate.hold(|call| call.is_on("update", "rabbitmqmigrations/status"));
+        let meddle = async {
+            self.gate.holds("update rabbitmqmigrations/status").await;
+            server.change(MIGRATIONS, NAMESPACE, NAME, |migration| migration["spec"]["paused"] = true.into());
+            server.forget_calls();
+            self.gate.open();
+        };
+        futures::future::join(self.pass(server), meddle).await.0
+    }
+
     /// Passes until the migration is claimed, so that the next one works on it.
     pub async fn claim(&self, server: &Server) {
         self.pass(server).await.unwrap();

@@ -1,6 +1,6 @@
 //! Only `record` writes status, and what was computed from an older object is refused (invariant 6).
 
-use crate::scene::{Leader, MIGRATIONS, NAME, NAMESPACE, migration, put_migration, server, spec};
+use crate::scene::{Leader, MIGRATIONS, migration, put_migration, server, spec};
 use operator::settings::Timing;
 use std::path::{Path, PathBuf};
 
@@ -43,15 +43,7 @@ async fn a_status_from_an_older_object_is_refused_and_nothing_follows_it() {
     put_migration(&server, &spec(), None);
     let leader = Leader::new(&server, "a", Timing::default()).await;
     leader.claim(&server).await;
-    leader.gate.hold(|call| call.is_on("update", "rabbitmqmigrations/status"));
-    let pass = leader.pass(&server);
-    let meddle = async {
-        leader.gate.holds("update rabbitmqmigrations/status").await;
-        server.change(MIGRATIONS, NAMESPACE, NAME, |migration| migration["spec"]["paused"] = true.into());
-        server.forget_calls();
-        leader.gate.open();
-    };
-    let (outcome, ()) = futures::future::join(pass, meddle).await;
+    let outcome = leader.pass_interrupted(&server).await;
     let error = outcome.unwrap_err();
     assert_eq!(error.to_string(), "write the status of orders");
     let writes: Vec<_> =

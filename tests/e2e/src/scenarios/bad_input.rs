@@ -5,7 +5,6 @@ use crate::cluster::Cluster;
 use crate::demo;
 use crate::error::{Error, Result, expect};
 use crate::migration::{self, Migration, describe};
-use crate::operator;
 use crate::scenarios::rules;
 use crate::shop::{self, manifests};
 use serde_json::{Value, json};
@@ -58,8 +57,7 @@ const DEAF: &str = include_str!("../../manifests/deaf.yaml");
 /// Tries every mistake against a real blue.
 pub async fn run(cluster: Cluster, root: PathBuf) -> Result<()> {
     rules::run(&cluster, &root).await?;
-    operator::install(&cluster, &root).await?;
-    demo::clean(&cluster).await?;
+    demo::begin(&cluster, &root).await?;
     shop::install_blue(&cluster).await?;
     cluster.apply(DEAF).await?;
     let blue = shop::administrator();

@@ -1,6 +1,6 @@
 //! A gate that fails, an abort in Probing, then a second run in which the operator that leads is killed once in
-//! each phase, and twice in the switch. Phases that would be over in a moment are held by what holds them in real life: a
-//! mistake in the spec, nodes that take no pods, an approval that is not there yet.
+//! each phase, and twice in the switch. Phases that would be over in a moment are held by what holds them in
+//! real life: a mistake in the spec, nodes that take no pods, an approval that is not there yet.
 
 use crate::brokers::{definitions, nothing_of_ours};
 use crate::cluster::{Cluster, NAMESPACE};

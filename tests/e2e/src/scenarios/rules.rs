@@ -14,13 +14,10 @@ const CASES: &str = include_str!("../../../../crates/api/tests/cases/rules.json"
 
 /// Tries every case. No operator may run: a rule about a change needs an object that stays as it is.
 pub async fn run(cluster: &Cluster, root: &Path) -> Result<()> {
-    // An operator finishes what an earlier run left; then there is none.
-    operator::install(cluster, root).await?;
-    demo::clean(cluster).await?;
+    demo::begin(cluster, root).await?;
     operator::uninstall(cluster).await?;
     operator::install_definitions(cluster, root).await?;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-    cluster.apply(&namespace.to_string()).await?;
+    cluster.make_namespace().await?;
     let table: Value = serde_json::from_str(CASES).map_err(|e| Error::Malformed(e.to_string()))?;
     let cases = table["cases"].as_array().ok_or_else(|| Error::Malformed("rules.json".to_owned()))?;
     let mut refused = 0;
