@@ -429,7 +429,7 @@ pub struct DefinitionsView {
     pub compared_at: Option<Timestamp>,
     /// Why the last import failed.
     pub import_error: Option<String>,
-    /// The digest that was imported last by this operator process.
+    /// The digest that was imported last by this operator process, up to the first reading in which green agrees.
     pub imported: Option<String>,
 }
 

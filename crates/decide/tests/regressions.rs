@@ -6,10 +6,11 @@ use api::Phase;
 use api::spec::{OnChange, OnContest};
 use decide::effect::Effect;
 use decide::fact::Fact;
+use decide::roles::Role;
 use decide::side::Side;
 use decide::step::{Reason, Step};
 use decide::toy::{Body, Boundary, Honest, Order, Pass, Settings, Toy, stamp};
-use decide::world::{OtherMigration, Reading, Series, World};
+use decide::world::{ConnectionView, OtherMigration, Reading, Series, World};
 use std::collections::BTreeSet;
 
 /// Passes after which a story gives up.
@@ -534,4 +535,41 @@ fn nothing_is_written_while_other_migrations_cannot_be_read() {
             pass.step
         );
     }
+}
+
+#[test]
+fn a_binding_that_vanishes_before_the_switch_is_brought_again() {
+    let mut body = body(Settings::default(), Honest);
+    until(&mut body, Phase::Probing);
+    body.toy.bind(Side::Green, false);
+    let passes = until(&mut body, Phase::Switching);
+    assert_eq!(effects(&passes, "ImportDefinitions"), 1);
+}
+
+/// One connection of which statistics never tell anything.
+struct Mystery;
+
+impl Boundary for Mystery {
+    fn seen(&mut self, fact: Fact, world: &mut World) {
+        if fact == Fact::Connections(Side::Blue)
+            && let Reading::Seen(connections) = &mut world.connections.blue
+        {
+            connections.push(ConnectionView {
+                name: "mystery".to_owned(),
+                user: "shop".to_owned(),
+                client: None,
+                protocol: String::new(),
+                role: Role::Unknown,
+            });
+        }
+    }
+}
+
+#[test]
+fn one_that_stays_unknown_does_not_cut_short_the_wait_for_a_fresh_one() {
+    let mut body = body(Settings::default(), Mystery);
+    until(&mut body, Phase::Switching);
+    let record = body.toy.record.unwrap();
+    let unknown: Vec<_> = record.clients.iter().filter(|client| client.role == Role::Unknown).collect();
+    assert_eq!(unknown.len(), 1, "{unknown:?}");
 }

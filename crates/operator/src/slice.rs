@@ -52,7 +52,8 @@ pub async fn run(
                 memory.failures = 0;
             }
             Step::Go(_) | Step::Stop(_) => return verdict,
-            Step::Wait(_) => {
+            Step::Wait(wait) => {
+                tracing::debug!(migration = plan.name, reason = ?wait, "waiting");
                 memory.failures = 0;
                 if verdict.again_in > LONGEST_WAIT || !is_switch(&verdict) {
                     return verdict;

@@ -2,9 +2,12 @@
 
 use crate::cluster::{Cluster, OPERATOR_NAMESPACE, is_ready};
 use crate::error::{Error, Result};
+use base64::Engine as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::path::Path;
 
 /// Labels of the operator's pods.
@@ -19,8 +22,34 @@ pub async fn install(cluster: &Cluster, root: &Path) -> Result<()> {
     install_definitions(cluster, root).await?;
     let overlay = root.join("deploy/overlays/lab");
     let overlay = overlay.display().to_string();
-    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
+    let rendered = cluster.kubectl(&["apply", "--dry-run=client", "-o", "json", "-k", &overlay]).await?;
+    let mut list: Value = serde_json::from_str(&rendered)
+        .map_err(|error| Error::Malformed(format!("what kubectl renders of {overlay}: {error}")))?;
+    stamp(&mut list, &digest_of_program()?)?;
+    cluster.apply(&list.to_string()).await?;
+    let rollout = ["rollout", "status", &format!("deployment/{NAME}"), "--timeout=120s"];
+    cluster.kubectl(&[&["-n", OPERATOR_NAMESPACE], &rollout[..]].concat()).await?;
     wait_until_ready(cluster).await
+}
+
+/// The image's name stays the same however often it is built: pods are renewed where the program differs.
+fn stamp(list: &mut Value, digest: &str) -> Result<()> {
+    let items = list.get_mut("items").and_then(Value::as_array_mut);
+    let mut deployments = items.into_iter().flatten().filter(|item| item["kind"] == "Deployment");
+    let Some(deployment) = deployments.next() else {
+        return Err(Error::Malformed("no Deployment in deploy/".to_owned()));
+    };
+    deployment["spec"]["template"]["metadata"]["annotations"]["operator-digest"] = digest.into();
+    Ok(())
+}
+
+/// Digest of the operator's program, which lies beside ours.
+fn digest_of_program() -> Result<String> {
+    let path = std::env::current_exe().map(|ourselves| ourselves.with_file_name("operator"));
+    let read = path.and_then(|path| std::fs::read(&path));
+    let failed = |source| Error::File { path: "the operator's program".to_owned(), source };
+    let digest = Sha256::digest(read.map_err(failed)?);
+    Ok(base64::engine::general_purpose::STANDARD.encode(digest))
 }
 
 /// Installs the custom resource definition and waits until it can be used.

@@ -3,14 +3,15 @@
 use crate::context::Context;
 use crate::fact::Want;
 use crate::phases::{probing, switching, syncing_topology};
+use crate::plan::Plan;
 use crate::side::Heading;
 use crate::step::{Reason, Step};
 use api::RabbitMQMigrationStatus;
 use api::status::PlanStatus;
 
 /// As in Probing: the gate goes on judging.
-pub fn wants(status: &RabbitMQMigrationStatus) -> Vec<Want> {
-    probing::wants(status)
+pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
+    probing::wants(plan, status)
 }
 
 /// Enters the switch once the plan is approved by its digest and the gate still passes.

@@ -7,6 +7,7 @@ use crate::fact::{Fact, Want, every, fresh};
 use crate::gate::{Judgement, Outcome, RuleState, judge};
 use crate::gate_plan::{gate_settings, rules};
 use crate::phases::{awaiting_approval, switching, syncing_topology};
+use crate::plan::Plan;
 use crate::side::{Heading, Side};
 use crate::step::{Reason, Step};
 use crate::world::{ProbeView, Reading};
@@ -16,7 +17,7 @@ use api::status::{GateStatus, RuleStatus, SideLatency, WaitStatus};
 use api::{Phase, RabbitMQMigrationStatus};
 
 /// Brokers seldom, the probe each time. What the switch needs is read here too, since it begins from here.
-pub fn wants(status: &RabbitMQMigrationStatus) -> Vec<Want> {
+pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
     let mut wants = syncing_topology::wants();
     // Right before traffic moves an older comparison does not do.
     let last = |wait: &WaitStatus| wait.reason == Reason::ComparingDefinitions.as_str();
@@ -25,7 +26,9 @@ pub fn wants(status: &RabbitMQMigrationStatus) -> Vec<Want> {
         wants.push(every(10, Fact::Definitions));
     }
     wants.push(fresh(Fact::Probe));
-    wants.extend(switching::entry_wants(Heading::FORWARD));
+    let passed = status.gate.as_ref().is_some_and(|gate| gate.verdict == "Pass");
+    let approved = plan.cutover.approval == Approval::Automatic || plan.orders.approve.is_some();
+    wants.extend(switching::entry_wants(Heading::FORWARD, passed && approved));
     wants
 }
 

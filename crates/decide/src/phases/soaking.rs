@@ -2,9 +2,10 @@
 //! that somebody takes back is the switch's to mend: whoever came to blue meanwhile has to be moved again.
 
 use crate::conditions::{Truth, set};
-use crate::context::{Context, cannot_see, seen};
+use crate::context::{Context, cannot_see, is_new_order, seen};
 use crate::fact::{Fact, Want, every, fresh};
 use crate::phases::switching::{self, note_ledger, note_serving};
+use crate::plan::Plan;
 use crate::side::{Heading, Side};
 use crate::step::{Reason, Step};
 use crate::world::RouteView;
@@ -13,7 +14,7 @@ use api::spec::{Outcome, SoakFailure};
 use api::{Phase, RabbitMQMigrationStatus};
 
 /// Green is asked every few seconds; what going back would need is read too.
-pub fn wants() -> Vec<Want> {
+pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
     let mut wants = vec![
         // Clients are refused on blue if somebody takes a Service back.
         every(1, Fact::Services),
@@ -30,7 +31,9 @@ pub fn wants() -> Vec<Want> {
         every(2, Fact::Routes),
         fresh(Fact::Probe),
     ];
-    wants.extend(switching::entry_wants(Heading::BACK));
+    let back =
+        plan.outcome == Outcome::RolledBack || is_new_order(status, api::ABORT, plan.orders.abort.as_ref());
+    wants.extend(switching::entry_wants(Heading::BACK, back));
     wants.push(every(10, Fact::Queues(Side::Blue)));
     wants
 }

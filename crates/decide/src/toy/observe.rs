@@ -295,7 +295,7 @@ impl Toy {
         })
     }
 
-    fn definitions(&self) -> Reading<DefinitionsView> {
+    fn definitions(&mut self) -> Reading<DefinitionsView> {
         if !self.brokers.blue.is_up(self.now) || !self.brokers.green.is_up(self.now) {
             return Reading::Failed("export definitions: no pod answers".to_owned());
         }
@@ -315,14 +315,16 @@ impl Toy {
         let (blue_bindings, green_bindings) = (self.bindings(Side::Blue), self.bindings(Side::Green));
         let unbound = blue_bindings.difference(&green_bindings);
         differences.extend(unbound.map(|binding| format!("{binding} is missing")));
+        let counts =
+            format!("{} users, {} queues", users.count(), blue.queues.iter().filter(|q| q.exists).count());
+        let imported = self.process.imported.clone();
+        if differences.is_empty() {
+            self.process.imported = None;
+        }
         Reading::Seen(DefinitionsView {
-            imported: self.process.imported.clone(),
+            imported,
             digest: self.definitions_digest(),
-            counts: format!(
-                "{} users, {} queues",
-                users.count(),
-                blue.queues.iter().filter(|q| q.exists).count()
-            ),
+            counts,
             rewrites: vec!["classic mirrored policy ha-all: its mirroring keys are dropped".to_owned()],
             needs_consent: Vec::new(),
             blocked: Vec::new(),

@@ -55,7 +55,7 @@ pub struct Taken {
 pub struct Closing {
     /// Consumers of applications among those that are closed.
     pub consumers: usize,
-    /// Messages ready in the queues that applications consume.
+    /// Messages ready in queues that somebody consumes: what nobody consumes is carried.
     pub ready: usize,
     /// Publishers of applications that are connected there.
     pub publishers: usize,
@@ -134,9 +134,10 @@ impl Toy {
         let publishes = |kind: Option<Kind>| matches!(kind, Some(Kind::Publisher(_) | Kind::Visitor(_)));
         let closed = names.iter().filter_map(|name| connection_number(name));
         let closed = closed.filter_map(|id| broker.connections.get(&id));
+        let busy = broker.queues.iter().take(DEAD).filter(|queue| !queue.consumers.is_empty());
         Closing {
             consumers: closed.filter(|c| consumes(kind(c.client))).count(),
-            ready: broker.queues.iter().take(DEAD).map(|queue| queue.ready.len()).sum(),
+            ready: busy.map(|queue| queue.ready.len()).sum(),
             publishers: broker.connections.values().filter(|c| publishes(kind(c.client))).count(),
         }
     }

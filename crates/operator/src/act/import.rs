@@ -70,9 +70,14 @@ impl Import {
         self.error.as_deref()
     }
 
-    /// Digest of what was imported last since we started.
+    /// Digest of what was imported last since we started and not seen on green yet.
     pub fn imported(&self) -> Option<&str> {
         self.imported.as_deref()
+    }
+
+    /// Green holds what was imported, or is another one: what differs from now on is imported again.
+    pub fn forget_imported(&mut self) {
+        self.imported = None;
     }
 }
 

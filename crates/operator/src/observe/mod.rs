@@ -7,14 +7,17 @@ pub mod probe;
 use crate::body::{Memory, Scene};
 use decide::fact::{Fact, Want};
 use jiff::Timestamp;
+use std::time::Instant;
 
 /// Observes what is wanted, in order: what freezes is read before what it freezes. A reading younger than
 /// the want's `max_age` is kept.
 pub async fn observe(scene: &Scene<'_>, memory: &mut Memory, wants: &[Want]) {
     for want in wants {
         if !memory.is_fresh(want, Timestamp::now()) {
+            let begun = Instant::now();
             observe_one(scene, memory, want.fact).await;
             let at = Timestamp::now();
+            tracing::debug!(fact = ?want.fact, millis = begun.elapsed().as_millis(), "read");
             memory.read_at.insert(want.fact, at);
             memory.world.remember(want.fact, at);
         }

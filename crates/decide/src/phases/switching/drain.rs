@@ -24,6 +24,9 @@ const LISTINGS: usize = 2;
 /// How long a queue must be seen without consumers before it counts as left behind: longer than a leader's
 /// election, during which it answers 0 and 0.
 const LEFT_BEHIND_MILLIS: i64 = 5_000;
+/// How often it must have been seen so. A leader that does not answer is sometimes heard as 0 and 0 and sometimes
+/// not at all: few looks over a long time may meet the former by chance.
+const LEFT_BEHIND_SWEEPS: usize = 20;
 
 /// Waits until every queue that has consumers is empty, and then for what was delivered to be acked.
 pub fn decide(
@@ -67,7 +70,7 @@ pub fn decide(
     let settle = i64::try_from(record.settle_millis()).unwrap_or(i64::MAX);
     let deserted =
         sweeps.first().is_some_and(|(_, sweep)| record.queues.iter().any(|q| is_deserted(sweep, q)));
-    if deserted && held < LEFT_BEHIND_MILLIS {
+    if deserted && (held < LEFT_BEHIND_MILLIS || sweeps.len() < LEFT_BEHIND_SWEEPS) {
         return Some(Step::wait(Reason::Draining, left(context, heading, record)));
     }
     if held < settle {

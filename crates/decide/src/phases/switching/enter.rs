@@ -6,6 +6,7 @@ use crate::effect::Effect;
 use crate::fact::{Fact, Want, every, fresh};
 use crate::manual_exit;
 use crate::phases::switching::contest;
+use crate::phases::switching::leave::{awaited, without_statistics};
 use crate::plan::Plan;
 use crate::record::{Client, ConsumedQueue, OriginalLimit, OriginalService, SwitchRecord};
 use crate::roles::Role;
@@ -21,9 +22,11 @@ const RECORD_SECONDS: i64 = 30;
 /// How long to wait for the statistics of fresh connections before the record is taken without them.
 const STATISTICS_MILLIS: i64 = 15_000;
 
-/// What entering needs to see besides the phase's own wants.
-pub fn entry_wants(heading: Heading) -> Vec<Want> {
-    vec![
+/// What entering needs to see besides the phase's own wants. Who connected is read anew while entering goes on:
+/// whoever is not on record is waited for in the switch, while publishers are fenced.
+pub fn entry_wants(heading: Heading, is_entering: bool) -> Vec<Want> {
+    let connections = if is_entering { 1 } else { 10 };
+    let mut wants = vec![
         every(5, Fact::Services),
         every(10, Fact::StatefulSet(Side::Blue)),
         every(10, Fact::StatefulSet(Side::Green)),
@@ -31,10 +34,15 @@ pub fn entry_wants(heading: Heading) -> Vec<Want> {
         fresh(Fact::Record),
         every(10, Fact::Users(Side::Blue)),
         every(10, Fact::Users(Side::Green)),
-        every(10, Fact::Connections(heading.from)),
+        every(connections, Fact::Connections(heading.from)),
         every(10, Fact::Queues(heading.from)),
         every(10, Fact::Traffic(heading.to)),
-    ]
+    ];
+    if is_entering {
+        // Its sessions are open then when they are needed.
+        wants.push(every(30, Fact::Depths(heading.from)));
+    }
+    wants
 }
 
 /// Prepares what the switch needs, one step at a time, and enters it last.
@@ -94,13 +102,10 @@ fn take(context: &Context<'_>, old: Option<&SwitchRecord>, heading: Heading) -> 
     let connections = need(context.world.connections.of(heading.from), "connections")?;
     let queues = need(context.world.queues.of(heading.from), "queues")?;
     let members = need(context.world.stateful_sets.of(heading.from), "StatefulSet")?.replicas;
-    let unknown = |list: &Vec<ConnectionView>| list.iter().any(|c| c.role == Role::Unknown);
-    let waited = context.world.history.connections.of(heading.from).held_millis(unknown);
-    if waited.is_some_and(|millis| millis < STATISTICS_MILLIS)
-        && old.is_none_or(|o| o.heading != heading.as_str())
-    {
-        let count = connections.iter().filter(|c| c.role == Role::Unknown).count();
-        return Err(Step::wait(Reason::CannotSee, format!("{count} connections have no statistics yet")));
+    let is_unknown = |c: &ConnectionView| c.role == Role::Unknown;
+    let unknown = awaited(context, heading.from, connections, STATISTICS_MILLIS, is_unknown);
+    if !unknown.is_empty() && old.is_none_or(|o| o.heading != heading.as_str()) {
+        return Err(Step::wait(Reason::CannotSee, without_statistics(&unknown, heading)));
     }
     let mut record = SwitchRecord {
         protocol: PROTOCOL,

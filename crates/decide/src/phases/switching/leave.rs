@@ -5,13 +5,15 @@ use crate::effect::Effect;
 use crate::phases::switching::{note_stage, recorded_role, stage};
 use crate::record::SwitchRecord;
 use crate::roles::Role;
-use crate::side::Heading;
+use crate::side::{Heading, Side};
 use crate::step::{Reason, Step};
 use crate::world::{ConnectionView, Reading};
 use api::RabbitMQMigrationStatus;
 
 /// Connections closed in one step. They all reconnect at once, so that a step is also a batch.
 const BATCH: usize = 16;
+/// How many connections a wait names.
+const NAMED: usize = 3;
 /// How long a connection may be without statistics before it counts as a worker: one statistics interval.
 const STATISTICS_MILLIS: i64 = 6000;
 
@@ -45,20 +47,50 @@ pub fn publishers(
     if let Some(step) = close(draft, heading, stage::PUBLISHERS, leaving) {
         return Some(step);
     }
-    // Each for himself: that others were unknown before says nothing of this one.
-    let is_unknown = |c: &&ConnectionView| role(c, record) == Role::Unknown;
-    let waited = |name: &str| {
-        let here = |list: &Vec<ConnectionView>| list.iter().filter(is_unknown).any(|c| c.name == name);
-        context.world.history.connections.of(heading.from).held_millis(here)
-    };
-    let young = |c: &&ConnectionView| waited(&c.name).is_none_or(|millis| millis < STATISTICS_MILLIS);
-    let count = connections.iter().filter(is_unknown).filter(young).count();
-    if count > 0 {
-        note_stage(draft, stage::PUBLISHERS);
-        let detail = format!("{count} connections on {} have no statistics yet", heading.from);
-        return Some(Step::wait(Reason::PublishersLeaving, detail));
+    let is_unknown = |c: &ConnectionView| role(c, record) == Role::Unknown;
+    let unknown = awaited(context, heading.from, connections, STATISTICS_MILLIS, is_unknown);
+    if unknown.is_empty() {
+        return None;
     }
-    None
+    note_stage(draft, stage::PUBLISHERS);
+    Some(Step::wait(Reason::PublishersLeaving, without_statistics(&unknown, heading)))
+}
+
+/// Those without statistics for whom it is worth waiting still, each for himself: that others were unknown
+/// before says nothing of this one.
+pub fn awaited<'a>(
+    context: &Context<'_>,
+    side: Side,
+    connections: &'a [ConnectionView],
+    limit_millis: i64,
+    is_unknown: impl Fn(&ConnectionView) -> bool,
+) -> Vec<&'a ConnectionView> {
+    let history = context.world.history.connections.of(side);
+    let waited =
+        |name: &str| history.held_millis(|list| list.iter().any(|c| c.name == name && is_unknown(c)));
+    let young = |c: &&ConnectionView| waited(&c.name).is_none_or(|millis| millis < limit_millis);
+    connections.iter().filter(|c| is_unknown(c)).filter(young).collect()
+}
+
+/// How many are without statistics, and who some of them are.
+pub fn without_statistics(unknown: &[&ConnectionView], heading: Heading) -> String {
+    let who: Vec<String> = unknown.iter().take(NAMED).map(|c| named_client(c)).collect();
+    let more = unknown.len().saturating_sub(NAMED);
+    let and_more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!(
+        "no statistics yet of {} connections on {}: {}{and_more}",
+        unknown.len(),
+        heading.from,
+        who.join(", ")
+    )
+}
+
+/// Who it is, as a person knows it.
+fn named_client(connection: &ConnectionView) -> String {
+    match &connection.client {
+        Some(client) => format!("{client} ({}, {})", connection.user, connection.name),
+        None => format!("{} ({})", connection.user, connection.name),
+    }
 }
 
 /// What is still connected goes: the queues are empty.

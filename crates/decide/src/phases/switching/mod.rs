@@ -73,7 +73,12 @@ pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus, heading: Heading) ->
         fresh(Fact::Routes),
         every(1, Fact::Users(to)),
         fresh(Fact::Users(from)),
-        fresh(Fact::Connections(from)),
+        // Nobody is closed while the route is waited for, and a loaded broker takes its time to list.
+        if stage == stage::ROUTE {
+            every(1, Fact::Connections(from))
+        } else {
+            fresh(Fact::Connections(from))
+        },
     ];
     match stage {
         stage::DRAIN => wants.push(fresh(Fact::Depths(from))),

@@ -42,6 +42,9 @@ pub async fn definitions(scene: &Scene<'_>, memory: &mut Memory) -> Reading<Defi
     view.compared_at = Some(begun);
     view.import_error = memory.import.error().map(str::to_owned);
     view.imported = memory.import.imported().map(str::to_owned);
+    if view.differences.is_empty() {
+        memory.import.forget_imported();
+    }
     Reading::Seen(view)
 }
 
