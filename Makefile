@@ -33,6 +33,10 @@ lint: ## Clippy with the workspace lints, each crate alone, then the workspace
 	$(TIMED) "check each crate alone" scripts/check-each
 	$(TIMED) "lint the workspace" cargo clippy --release --workspace --all-targets --features decide/toy -- -D warnings
 
+deny: ## Licenses, bans and sources of all dependencies; installs cargo-deny where it is missing
+	command -v cargo-deny > /dev/null || cargo install --quiet --locked cargo-deny
+	cargo deny check licenses bans sources
+
 unit: ## Unit, story, law and tidy tests
 	$(TIMED) "unit, story and law tests" cargo test --release --workspace --features decide/toy
 

@@ -8,6 +8,10 @@ pub mod phase;
 pub mod spec;
 pub mod status;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 pub use phase::Phase;
 pub use spec::{RabbitMQMigration, RabbitMQMigrationSpec};
@@ -31,7 +35,25 @@ pub const LABEL_MIGRATION: &str = "rabbitmq-migration.io/migration";
 pub const LABEL_BROKER: &str = "rabbitmq-migration.io/broker";
 
 /// The custom resource definition, as `make generate` writes it to `crds/`.
-pub fn crd() -> k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition {
+pub fn crd() -> CustomResourceDefinition {
     use kube::CustomResourceExt;
-    RabbitMQMigration::crd()
+    let mut crd = RabbitMQMigration::crd();
+    let schemas = crd.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
+    schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()).for_each(unwrap_lines);
+    crd
+}
+
+/// Descriptions come with the line breaks of the source; `kubectl explain` breaks lines itself.
+fn unwrap_lines(schema: &mut JSONSchemaProps) {
+    if let Some(description) = &mut schema.description {
+        let paragraphs: Vec<String> = description.split("\n\n").map(|p| p.replace('\n', " ")).collect();
+        *description = paragraphs.join("\n\n");
+    }
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(unwrap_lines);
+    if let Some(JSONSchemaPropsOrArray::Schema(item)) = &mut schema.items {
+        unwrap_lines(item);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut schema.additional_properties {
+        unwrap_lines(value);
+    }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod broker;
+mod cuts;
 mod leader;
 mod rbac;
 mod scene;

@@ -36,6 +36,12 @@ impl Gate {
         held.wait_for(|held| held.iter().any(|found| found == what)).await.unwrap();
     }
 
+    /// Waits until any call is held.
+    pub async fn holds_any(&self) {
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| !held.is_empty()).await.unwrap();
+    }
+
     /// Passes, now or once it is opened.
     pub async fn pass(&self, call: &Call) {
         let mut opened = self.opened.subscribe();
