@@ -6,7 +6,7 @@ use base64::Engine as _;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use serde_json::Value;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 
@@ -22,25 +22,16 @@ pub async fn install(cluster: &Cluster, root: &Path) -> Result<()> {
     install_definitions(cluster, root).await?;
     let overlay = root.join("deploy/overlays/lab");
     let overlay = overlay.display().to_string();
-    let rendered = cluster.kubectl(&["apply", "--dry-run=client", "-o", "json", "-k", &overlay]).await?;
-    let mut list: Value = serde_json::from_str(&rendered)
-        .map_err(|error| Error::Malformed(format!("what kubectl renders of {overlay}: {error}")))?;
-    stamp(&mut list, &digest_of_program()?)?;
-    cluster.apply(&list.to_string()).await?;
-    let rollout = ["rollout", "status", &format!("deployment/{NAME}"), "--timeout=120s"];
-    cluster.kubectl(&[&["-n", OPERATOR_NAMESPACE], &rollout[..]].concat()).await?;
+    cluster.kubectl(&["apply", "--server-side", "--force-conflicts", "-k", &overlay]).await?;
+    // The image's name stays the same however often it is built: pods are renewed where the program differs.
+    let annotations = json!({ "operator-digest": digest_of_program()? });
+    let patch = json!({ "spec": { "template": { "metadata": { "annotations": annotations } } } });
+    let deployment = format!("deployment/{NAME}");
+    let there = ["-n", OPERATOR_NAMESPACE];
+    cluster.kubectl(&[&there[..], &["patch", &deployment, "-p", &patch.to_string()]].concat()).await?;
+    let rollout = ["rollout", "status", &deployment, "--timeout=120s"];
+    cluster.kubectl(&[&there[..], &rollout[..]].concat()).await?;
     wait_until_ready(cluster).await
-}
-
-/// The image's name stays the same however often it is built: pods are renewed where the program differs.
-fn stamp(list: &mut Value, digest: &str) -> Result<()> {
-    let items = list.get_mut("items").and_then(Value::as_array_mut);
-    let mut deployments = items.into_iter().flatten().filter(|item| item["kind"] == "Deployment");
-    let Some(deployment) = deployments.next() else {
-        return Err(Error::Malformed("no Deployment in deploy/".to_owned()));
-    };
-    deployment["spec"]["template"]["metadata"]["annotations"]["operator-digest"] = digest.into();
-    Ok(())
 }
 
 /// Digest of the operator's program, which lies beside ours.
