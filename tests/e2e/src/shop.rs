@@ -1,7 +1,7 @@
 //! The small shop and its blue broker: installed, watched, stopped and audited.
 
 use crate::cluster::{Cluster, NAMESPACE, ip, is_ready};
-use crate::error::{Error, Result, expect};
+use crate::error::{Error, Result};
 use crate::ledger::{Report, check};
 use client::document::{Document, QueueId, Stats};
 use rabbit::management::Client as Management;
@@ -112,10 +112,14 @@ pub async fn open(cluster: &Cluster) -> Result<()> {
             })
         })
         .await?;
-    let before = confirmed(cluster).await?;
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let rate = (confirmed(cluster).await? - before) / 3;
-    expect(rate * 10 >= RATE * 8, format!("a load of about {RATE} msg/s, got {rate}"))
+    cluster
+        .wait(&format!("a load of about {RATE} msg/s"), 60, || async {
+            let before = confirmed(cluster).await?;
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            let rate = (confirmed(cluster).await? - before) / 3;
+            Ok(if rate * 10 >= RATE * 8 { Ok(()) } else { Err(format!("{rate} msg/s")) })
+        })
+        .await
 }
 
 /// Messages confirmed so far.

@@ -7,7 +7,6 @@ use crate::migration::{self, Migration};
 use crate::shop;
 use crate::show::Show;
 use api::Phase;
-use std::time::Duration;
 
 /// Writes per second that each disk of green may do: far fewer than the probe's messages need.
 const WRITES: &str = "8";
@@ -15,8 +14,8 @@ const WRITES: &str = "8";
 const WINDOWS: i64 = 2;
 /// How long the gate may take to fail.
 const SECONDS: u64 = 120;
-/// How long traffic is watched afterwards.
-const WATCH: Duration = Duration::from_secs(5);
+/// So many messages must be confirmed afterwards.
+const MESSAGES: u64 = shop::RATE * 5;
 
 /// Throttles green's disks while the migration probes, and expects the gate to fail. The disks are as before
 /// when it returns.
@@ -61,10 +60,12 @@ async fn fails(cluster: &Cluster, migration: &Migration, show: &mut Show) -> Res
     let head: String = said.chars().take(40).collect();
     expect(described.contains(&head), "kubectl describe to tell why it waits")?;
     let before = shop::confirmed(cluster).await?;
-    tokio::time::sleep(WATCH).await;
-    let after = shop::confirmed(cluster).await?;
-    let wanted = shop::RATE * WATCH.as_secs() * 8 / 10;
-    expect(after - before >= wanted, format!("the load to go on, got {} confirms", after - before))?;
+    cluster
+        .wait("the load to go on", 60, || async {
+            let more = shop::confirmed(cluster).await? - before;
+            Ok(if more >= MESSAGES { Ok(()) } else { Err(format!("{more} confirms of {MESSAGES}")) })
+        })
+        .await?;
     let status = migration.status().await?;
     expect(status.phase == Some(Phase::Probing), "to stay in Probing")?;
     expect(status.serving_side.as_deref() == Some("Blue"), "blue to serve")
