@@ -88,8 +88,7 @@ PATIENT := why bad-input
 
 test: ## Everything, the end-to-end suite included; equals CI
 	@rm -f target/times.txt
-	$(MAKE) fmt-check setup build
-	$(MAKE) lab-up image
+	$(MAKE) fmt-check setup build lab-up image
 	@# From copies: the checks build anew what the suite uses.
 	@mkdir -p target/suite && cp $(OUT)/e2e $(OUT)/lab $(OUT)/operator target/suite/
 	target/suite/e2e test $(PATIENT) & beside=$$!; \

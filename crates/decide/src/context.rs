@@ -4,6 +4,7 @@ use crate::plan::Plan;
 use crate::side::Side;
 use crate::step::{Reason, Step};
 use crate::world::{Reading, World};
+use api::spec::Outcome;
 use api::{Phase, RabbitMQMigrationStatus};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -77,6 +78,11 @@ pub fn is_new_order(status: &RabbitMQMigrationStatus, annotation: &str, value: O
         let value: String = value.chars().take(ORDER_LENGTH).collect();
         !status.handled_commands.iter().any(|c| c.annotation == annotation && c.value == value)
     })
+}
+
+/// True where going back is asked for, by the spec or by an abort that was not carried out yet.
+pub fn is_asked_back(plan: &Plan, status: &RabbitMQMigrationStatus) -> bool {
+    plan.outcome == Outcome::RolledBack || is_new_order(status, api::ABORT, plan.orders.abort.as_ref())
 }
 
 /// The answer, or a sentence that names `what` and says why there is none.

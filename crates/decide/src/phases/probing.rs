@@ -27,8 +27,7 @@ pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
     }
     wants.push(fresh(Fact::Probe));
     let passed = status.gate.as_ref().is_some_and(|gate| gate.verdict == "Pass");
-    let approved = plan.cutover.approval == Approval::Automatic || plan.orders.approve.is_some();
-    wants.extend(switching::entry_wants(Heading::FORWARD, passed && approved));
+    wants.extend(switching::entry_wants(Heading::FORWARD, passed && is_approved(plan, status)));
     wants
 }
 
@@ -74,14 +73,18 @@ pub fn gate(context: &Context<'_>, draft: &mut RabbitMQMigrationStatus) -> Resul
 /// True while the switch is being entered: it is approved and the canary runs. An approval that is taken
 /// back makes the gate judge again.
 fn entering(context: &Context<'_>, draft: &RabbitMQMigrationStatus) -> bool {
-    let approved = match context.plan.cutover.approval {
+    is_approved(context.plan, draft) && context.world.ledger.seen().is_some_and(|ledger| ledger.running)
+}
+
+/// True where nobody need approve, or the plan of the status is approved by its digest.
+fn is_approved(plan: &Plan, status: &RabbitMQMigrationStatus) -> bool {
+    match plan.cutover.approval {
         Approval::Automatic => true,
         Approval::Manual => {
-            let digest = draft.plan.as_ref().map(|plan| &plan.digest);
-            context.plan.orders.approve.as_ref().is_some_and(|approve| Some(approve) == digest)
+            let digest = status.plan.as_ref().map(|plan| &plan.digest);
+            plan.orders.approve.as_ref().is_some_and(|approve| Some(approve) == digest)
         }
-    };
-    approved && context.world.ledger.seen().is_some_and(|ledger| ledger.running)
+    }
 }
 
 fn start() -> Step {

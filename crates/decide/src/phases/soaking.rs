@@ -2,7 +2,7 @@
 //! that somebody takes back is the switch's to mend: whoever came to blue meanwhile has to be moved again.
 
 use crate::conditions::{Truth, set};
-use crate::context::{Context, cannot_see, is_new_order, seen};
+use crate::context::{Context, cannot_see, is_asked_back, seen};
 use crate::fact::{Fact, Want, every, fresh};
 use crate::phases::switching::{self, note_ledger, note_serving};
 use crate::plan::Plan;
@@ -31,9 +31,7 @@ pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus) -> Vec<Want> {
         every(2, Fact::Routes),
         fresh(Fact::Probe),
     ];
-    let back =
-        plan.outcome == Outcome::RolledBack || is_new_order(status, api::ABORT, plan.orders.abort.as_ref());
-    wants.extend(switching::entry_wants(Heading::BACK, back));
+    wants.extend(switching::entry_wants(Heading::BACK, is_asked_back(plan, status)));
     wants.push(every(10, Fact::Queues(Side::Blue)));
     wants
 }

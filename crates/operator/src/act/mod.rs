@@ -39,10 +39,7 @@ async fn act_one(scene: &Scene<'_>, memory: &mut Memory, effect: &Effect) -> Res
         Effect::EnsureEpochUser(side) => broker::ensure_epoch_user(scene, memory, *side).await,
         Effect::RehearseFence => broker::rehearse_fence(scene, memory).await,
         Effect::EnsureGreen => green::ensure(scene, memory).await,
-        Effect::RemoveGreen => {
-            memory.import.forget_imported();
-            green::remove(scene).await
-        }
+        Effect::RemoveGreen => green::remove(scene, memory).await,
         Effect::EnableFeatureFlags(side) => broker::enable_feature_flags(scene, memory, *side).await,
         Effect::RebalanceLeaders(side) => broker::rebalance_leaders(scene, memory, *side).await,
         Effect::ImportDefinitions => import::import(scene, memory).await,

@@ -19,7 +19,7 @@ pub use enter::{enter, entry_wants};
 pub use prove::is_proven_empty;
 pub use route::{note_serving, selects};
 
-use crate::context::{Context, cannot_see, is_new_order};
+use crate::context::{Context, cannot_see, is_asked_back};
 use crate::fact::{Fact, Want, every, fresh};
 use crate::phases::syncing_topology;
 use crate::plan::Plan;
@@ -55,9 +55,7 @@ pub fn wants(plan: &Plan, status: &RabbitMQMigrationStatus, heading: Heading) ->
     let (from, to) = (heading.from, heading.to);
     let stage = status.switching.as_ref().map_or(stage::ROUTE, |s| s.stage.as_str());
     // While fencing a user, and when turning round everything, may have been put on record in the last pass.
-    let back =
-        plan.outcome == Outcome::RolledBack || is_new_order(status, api::ABORT, plan.orders.abort.as_ref());
-    let writes_record = stage == stage::FENCE || (back && heading == Heading::FORWARD);
+    let writes_record = stage == stage::FENCE || (heading == Heading::FORWARD && is_asked_back(plan, status));
     let mut wants = vec![
         every(5, Fact::Credentials(Side::Blue)),
         every(5, Fact::Credentials(Side::Green)),

@@ -2,7 +2,7 @@
 
 use super::claims;
 use crate::act::kubernetes::{Attempt, api, call, delete, is_code, scale_to_zero};
-use crate::body::Scene;
+use crate::body::{Memory, Scene};
 use crate::error::ActError;
 use ::api::{LABEL_BROKER, LABEL_MIGRATION};
 use k8s_openapi::NamespaceResourceScope;
@@ -25,7 +25,8 @@ const LOOKS: usize = 5;
 /// last: as long as it is there, everybody sees that green is not gone. Its claims and its Secret live and die
 /// together. Cut anywhere: the same effect again removes the rest. Pods and claims may still be on their way
 /// out when it returns.
-pub async fn remove(scene: &Scene<'_>) -> Result<(), ActError> {
+pub async fn remove(scene: &Scene<'_>, memory: &mut Memory) -> Result<(), ActError> {
+    memory.import.forget_imported();
     let green = &scene.plan.green;
     let name = green.stateful_set_name.as_str();
     if !is_ours::<StatefulSet>(scene, name).await? {
